@@ -1,0 +1,61 @@
+# Two commands do everything: make demo, make test. `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+NAME ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev peers pin demo serve test lint format bench clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(STAMP) ## create .venv and install what running needs
+
+setup-dev: $(VENV)/.installed-dev peers ## the same, with what tests need
+
+peers: ## dcmtk, Orthanc, PostgreSQL by apt when root; elsewhere tests that need a missing one skip visibly
+	@sh tools/install_peers.sh
+
+pin: setup-dev ## write constraints.txt anew from pyproject.toml
+	$(BIN)/python tools/pin.py
+
+demo: setup ## gateway on loopback, real studies in, a table of what became of them
+	@$(BIN)/deid-gateway demo
+
+serve: setup ## run the gateway (DEID_HOME names its home)
+	$(BIN)/deid-gateway serve
+
+lint: setup-dev ## format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/codespell gateway policies tests bench tools helm README.md
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup-dev ## rewrite to our format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint ## everything: format, lint, types, contracts, all tests
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+bench: setup-dev ## make bench NAME=x: print a table, write bench/results/x.json
+	@test -n "$(NAME)" || { echo "which one? make bench NAME=x, x one of:"; ls bench/*.py | sed 's,bench/\(.*\)\.py,  \1,'; exit 2; }
+	$(BIN)/python -m bench.$(NAME)
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

@@ -1,0 +1,1 @@
+"""De-identification gateway: receive, route, header, pixels, gate, forward. Layout and import rules: README."""

@@ -1,0 +1,122 @@
+"""From received objects to jobs: examine, sort out, route. The intake leg of a study generation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gateway.app.intake import Examined, Known, examine, require_sound, sort_out
+from gateway.app.parts import Parts
+from gateway.database import InstanceRow, Job, JobRow
+from gateway.observe import log
+from gateway.pseudonyms import Keys
+from gateway.route import gather, route
+from gateway.study import State
+
+
+def job_key_of(keys: Keys, study_key: str, generation: int, project: str, policy: str, destination: str) -> str:
+    """Opaque and fixed: a replayed intake names the same jobs."""
+    return keys.opaque("job", study_key, str(generation), project, policy, destination)
+
+
+class Admission:
+    """Decides about one closed study generation at a time."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    def admit(self, study_key: str, generation: int) -> None:
+        """Turn a generation into jobs, idempotent. Raises Hold or Refuse when it cannot become any."""
+        p = self.parts
+        study = p.database.study(study_key, generation)
+        if study is None or study.state != "received":
+            return
+        rows = p.database.instances_of(study_key, generation)
+        known = self._known(study_key, generation)
+        examined = self._examine(rows)
+        uses = sort_out(examined, known)
+        p.database.set_instances(
+            {"serial": row.serial, "sha256": entry.sha256, "patient_key": entry.patient_key, "use": use}
+            for row, entry, use in zip(rows, examined, uses, strict=True)
+        )
+        require_sound(examined, uses, known)
+        if known and "use" not in uses:
+            p.database.merge_generation(study_key, generation, into=max(entry.generation for entry in known))
+            log("duplicates_only", study=study_key, generation=generation, instances=len(rows))
+            return
+        name, new_jobs = self._jobs(study_key, generation, rows, examined[0].patient_key)
+        p.ledger.append(
+            "routed",
+            f"routed/{study_key}/g{generation}/r{study.round}",
+            study=study_key,
+            generation=generation,
+            instances=dict(Counter(uses)),
+            route=name,
+            jobs=[{"job": job.job_key, "policy": job.policy, "policy_digest": job.policy_digest} for job in new_jobs],
+        )
+        p.database.route_study(study_key, generation, new_jobs)
+
+    def _examine(self, rows: Sequence[InstanceRow]) -> list[Examined]:
+        p = self.parts
+        return p.workers.gather(
+            [p.workers.submit(examine, p.spool.path(row.study_key, row.name), row.name, p.keys.master) for row in rows]
+        )
+
+    def _known(self, study_key: str, generation: int) -> list[Known]:
+        """Instances of the study's other generations that still stand. What was rejected may come again, corrected."""
+        database = self.parts.database
+        gone = {
+            row.generation
+            for row in database.generations(study_key)
+            if row.generation != generation and self._is_rejected(row.study_key, row.generation, row.state)
+        }
+        return [
+            Known(row.sop_key, row.sha256, row.patient_key, row.generation)
+            for row in database.instances_of(study_key)
+            if row.generation < generation and row.generation not in gone and row.use == "use"
+        ]
+
+    def _is_rejected(self, study_key: str, generation: int, state: str) -> bool:
+        jobs = self.parts.database.jobs_of(study_key, generation)
+        return state in {"rejected", "refused"} or (
+            bool(jobs) and all(job.state in {State.REJECTED, State.REFUSED} for job in jobs)
+        )
+
+    def _jobs(
+        self, study_key: str, generation: int, rows: Sequence[InstanceRow], patient_key: str
+    ) -> tuple[str, list[Job]]:
+        """The jobs of a generation: those of an earlier one again (same policy digest), else by routing."""
+        p = self.parts
+        paths = [p.spool.path(row.study_key, row.name) for row in rows]
+        for earlier in range(generation - 1, 0, -1):
+            jobs = [job for job in p.database.jobs_of(study_key, earlier) if job.state != State.REJECTED]
+            if jobs:
+                return jobs[0].route, [self._again(job, generation) for job in jobs]
+        found = route(
+            gather(paths), p.policies.current.routes, cohort_key=p.keys.cohort, cohorts_folder=p.settings.policies
+        )
+        new_jobs = []
+        for target in found.targets:
+            policy = p.policies.current.policies[target.policy]
+            p.policies.keep(policy)
+            new_jobs.append(
+                Job(
+                    job_key=job_key_of(
+                        p.keys, study_key, generation, target.project, target.policy, target.destination
+                    ),
+                    study_key=study_key,
+                    generation=generation,
+                    route=found.name,
+                    project=target.project,
+                    policy=target.policy,
+                    policy_digest=policy.digest,
+                    destination=target.destination,
+                    subject=p.keys.opaque("subject", target.project, patient_key),
+                )
+            )
+        return found.name, new_jobs
+
+    def _again(self, job: JobRow, generation: int) -> Job:
+        fields = {name: getattr(job, name) for name in Job.__dataclass_fields__}
+        key = job_key_of(self.parts.keys, job.study_key, generation, job.project, job.policy, job.destination)
+        return Job(**{**fields, "job_key": key, "generation": generation})

@@ -1,0 +1,142 @@
+"""Intake: what arrived, what is a duplicate, what contradicts itself. The same for `serve` and `scrub`.
+
+Runs before routing, on the spooled originals. Hashing is here and not in the receive path (performance.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pydicom
+from pydicom.tag import BaseTag, Tag
+
+from gateway.errors import Hold, Refuse
+from gateway.pseudonyms import Keys
+
+PREAMBLE_BYTES = 132
+CHUNK_BYTES = 1 << 20
+_LONG_VRS = frozenset({b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"})
+_WANTED = [Tag(0x0008, 0x0016), Tag(0x0008, 0x0018), Tag(0x0010, 0x0020), Tag(0x0020, 0x000D), Tag(0x0020, 0x000E)]
+# What pydicom raises for bytes that are not what they claim to be; none of these texts may travel (they quote values).
+_PARSE_ERRORS = (
+    AttributeError, EOFError, IndexError, KeyError, LookupError, NotImplementedError, OverflowError, RecursionError,
+    TypeError, ValueError, pydicom.errors.InvalidDicomError, pydicom.errors.BytesLengthException,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One object as intake sees it; keys are keyed hashes. `fault` is "" or a reason code."""
+
+    name: str  # ours, never the sender's
+    sha256: str  # of the data set, hex
+    study_key: str = ""
+    sop_key: str = ""
+    patient_key: str = ""
+    fault: str = ""
+
+
+def dataset_offset(file: BinaryIO) -> int:
+    """Where the data set begins: after preamble and group 0002 (PS3.10 7.1), or 0 for a bare data set."""
+    file.seek(0)
+    head = file.read(PREAMBLE_BYTES)
+    if len(head) < PREAMBLE_BYTES or head[128:] != b"DICM":
+        return 0
+    offset = PREAMBLE_BYTES
+    while True:
+        file.seek(offset)
+        element = file.read(12)
+        if len(element) < 8 or element[:2] != b"\x02\x00":
+            return offset
+        if element[4:6] in _LONG_VRS:
+            if len(element) < 12:
+                return offset
+            offset += 12 + int.from_bytes(element[8:12], "little")
+        else:
+            offset += 8 + int.from_bytes(element[6:8], "little")
+
+
+def looks_like_dicom(path: Path) -> bool:
+    """True for the DICM prefix, or a first element of group 0002 or 0008 without one (old bare data sets)."""
+    with open(path, "rb") as file:
+        head = file.read(PREAMBLE_BYTES)
+    return head[128:] == b"DICM" or head[:2] in {b"\x02\x00", b"\x08\x00", b"\x00\x08"}
+
+
+def examine(path: Path, name: str, master: bytes) -> Examined:
+    """Hash one object and read whose it is. Never raises for its contents; OSError passes."""
+    keys = Keys(master)
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        file.seek(dataset_offset(file))
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+    sha256 = digest.hexdigest()
+    try:
+        dataset = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=_WANTED, force=True)
+        sop_class, sop, patient, study, series = (_text(dataset, tag) for tag in _WANTED)
+    except _PARSE_ERRORS:
+        return Examined(name, sha256, fault="unreadable_object")
+    if sop_class == "1.2.840.10008.1.3.10":
+        return Examined(name, sha256, fault="dicomdir")
+    if not (sop and study and series):
+        return Examined(name, sha256, fault="unreadable_object")
+    return Examined(
+        name,
+        sha256,
+        study_key=keys.opaque("study", study),
+        sop_key=keys.opaque("sop", sop),
+        patient_key=keys.opaque("patient", patient) if patient else "",
+        fault="" if patient else "missing_patient_id",
+    )
+
+
+def _text(dataset: pydicom.Dataset, tag: BaseTag) -> str:
+    value = dataset[tag].value if tag in dataset else None
+    return "" if value is None else str(value).strip(" \0")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An instance that an earlier generation of the study brought."""
+
+    sop_key: str
+    sha256: str
+    patient_key: str
+    generation: int
+
+
+def sort_out(examined: Sequence[Examined], known: Iterable[Known] = ()) -> list[str]:
+    """What to do with each object, in order of arrival: use, duplicate, or conflict (same UID, other bytes).
+
+    The one that arrived first stands; a conflict never overwrites (cases.md 39).
+    """
+    seen = {entry.sop_key: entry.sha256 for entry in known if entry.sop_key}
+    uses = []
+    for entry in examined:
+        if not entry.sop_key:
+            uses.append("use")  # a fault holds the study; nothing is dropped before somebody looked
+        elif entry.sop_key not in seen:
+            seen[entry.sop_key] = entry.sha256
+            uses.append("use")
+        else:
+            uses.append("duplicate" if seen[entry.sop_key] == entry.sha256 else "conflict")
+    return uses
+
+
+def require_sound(examined: Sequence[Examined], uses: Sequence[str], known: Iterable[Known] = ()) -> None:
+    """Raise Hold when the study cannot be processed as one person's study. `at` names our file."""
+    for entry, use in zip(examined, uses, strict=True):
+        if entry.fault == "dicomdir":
+            raise Refuse("dicomdir", at=entry.name)
+        if entry.fault:
+            raise Hold(entry.fault, at=entry.name)
+        if use == "conflict":
+            raise Hold("conflicting_instance", at=entry.name)
+    patients = {entry.patient_key for entry in examined} | {entry.patient_key for entry in known if entry.patient_key}
+    if len(patients) > 1:
+        raise Hold("mixed_patients")

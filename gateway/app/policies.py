@@ -1,0 +1,53 @@
+"""The loaded policies, and the snapshots that let a study finish under the policy digest it began with."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from gateway.app.registry import REGISTRY
+from gateway.errors import Hold
+from gateway.policy import Policy, PolicySet, load_policies
+from gateway.spool import writing
+
+
+class Policies:
+    """`current` is what new studies get; snapshots are kept by digest in the home."""
+
+    def __init__(self, folder: Path, snapshots: Path) -> None:
+        """Load everything. Raises PolicyError with all faults of all files."""
+        self.folder = folder
+        self._snapshots = snapshots
+        self.current: PolicySet = load_policies(folder, REGISTRY)
+        self._snapshot_text = lru_cache(maxsize=64)(self._read)
+
+    def reload(self) -> None:
+        """Load again; on faults PolicyError is raised and the present policies stay in force."""
+        self.current = load_policies(self.folder, REGISTRY)
+
+    def keep(self, policy: Policy) -> None:
+        """Store a policy under its digest before a job names it."""
+        path = self._path(policy.digest)
+        if not path.exists():
+            with writing(path) as file:
+                file.write(policy.to_snapshot().encode())
+
+    def snapshot(self, digest: str) -> str:
+        """The stored text. Raises Hold `policy_withdrawn` when it is gone or is not what its name says."""
+        return self._snapshot_text(digest)
+
+    def of(self, digest: str) -> Policy:
+        """The policy of a digest. Raises Hold `policy_withdrawn`."""
+        policy = Policy.from_snapshot(self.snapshot(digest), REGISTRY)
+        if policy.digest != digest:  # edited, or the standard's table changed under it
+            raise Hold("policy_withdrawn", at=digest[:12])
+        return policy
+
+    def _read(self, digest: str) -> str:
+        try:
+            return self._path(digest).read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise Hold("policy_withdrawn", at=digest[:12]) from None
+
+    def _path(self, digest: str) -> Path:
+        return self._snapshots / f"{digest}.json"

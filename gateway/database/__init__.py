@@ -1,0 +1,12 @@
+"""Our own tables: the truth about studies, jobs and what was sent. The engine only carries the work (engine.md).
+
+SQLite in the home by default, PostgreSQL by `DEID_DATABASE_URL`; the same SQLAlchemy Core statements for both. No
+column ever holds a value out of a data set: keys are keyed hashes, names are ours, reasons are codes.
+"""
+
+from gateway.database.connection import Database
+from gateway.database.job import Intent, Job, JobRow
+from gateway.database.studies import InstanceRow, StudyRow
+from gateway.database.tables import SCHEMA_VERSION
+
+__all__ = ["SCHEMA_VERSION", "Database", "InstanceRow", "Intent", "Job", "JobRow", "StudyRow"]

@@ -1,0 +1,84 @@
+"""One engine, one way to open a transaction, and the schema's version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select
+from sqlalchemy.exc import ArgumentError, OperationalError
+
+from gateway.database.jobs import Jobs
+from gateway.database.studies import Studies
+from gateway.database.tables import SCHEMA_VERSION, metadata, schema
+from gateway.errors import EnvironmentFault, UsageError
+
+_MIGRATION_LOCK = 0x64656964  # any number that nobody else locks: "deid"
+
+
+def _sqlite_pragmas(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")  # C-STORE success means on disk
+    cursor.execute("PRAGMA busy_timeout=30000")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+class Database(Studies, Jobs):
+    """Open tables. Safe to share between threads; other processes open their own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            self.engine: Engine = create_engine(url, pool_pre_ping=True)
+        except (ArgumentError, ImportError) as error:  # its text may quote the URL, and with it a password
+            raise UsageError(
+                "DEID_DATABASE_URL is no URL that we can open; "
+                "write postgresql+psycopg://user@host/name, and install deid-gateway[cluster]"
+            ) from error
+        if self.engine.dialect.name == "sqlite":
+            event.listen(self.engine, "connect", _sqlite_pragmas)
+            # Take the write lock at once: a read that later writes would otherwise fail instead of waiting.
+            event.listen(self.engine, "begin", _begin_immediate)
+
+    @classmethod
+    def in_home(cls, database: Path, url: str = "") -> Database:
+        """The database of a home: `url` when set, else SQLite at `database`. Tables are made when missing."""
+        opened = cls(url or f"sqlite:///{database}")
+        opened.migrate()
+        if not url:
+            database.chmod(0o600)
+        return opened
+
+    def migrate(self) -> None:
+        """Create the tables, or refuse a database that a newer version wrote. Raises EnvironmentFault."""
+        try:
+            with self.transaction() as connection:
+                if connection.dialect.name == "postgresql":  # several processes may start at once
+                    connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+                metadata.create_all(connection)
+                found = connection.execute(select(schema.c.version)).scalar()
+                if found is None:
+                    connection.execute(insert(schema).values(version=SCHEMA_VERSION))
+        except OperationalError as error:
+            raise EnvironmentFault("the database cannot be opened; check DEID_DATABASE_URL and the disk") from error
+        if found is not None and found != SCHEMA_VERSION:
+            raise EnvironmentFault(
+                f"the database has schema {found}, this program knows {SCHEMA_VERSION}; run the version that wrote it"
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """One transaction: committed at the end, rolled back on any exception."""
+        with self.engine.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()

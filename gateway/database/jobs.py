@@ -1,0 +1,106 @@
+"""Jobs (one target of one study generation), what they sent, and the intents of other processes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from gateway.database.job import Intent, JobRow
+from gateway.database.tables import intents, jobs, outgoing
+from gateway.study import FINAL_STATES, Receipt, State
+
+
+class Jobs:
+    """Mixed into Database."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        raise NotImplementedError("Database provides it")
+
+    def job(self, job_key: str) -> JobRow | None:
+        with self.transaction() as connection:
+            row = connection.execute(select(jobs).where(jobs.c.job_key == job_key)).first()
+        return _job(row._mapping) if row else None
+
+    def jobs_in(self, *states: State) -> list[JobRow]:
+        """Jobs in these states, oldest first; all jobs when none is named."""
+        query = select(jobs).order_by(jobs.c.created_at, jobs.c.job_key)
+        if states:
+            query = query.where(jobs.c.state.in_(states))
+        with self.transaction() as connection:
+            return [_job(row._mapping) for row in connection.execute(query).all()]
+
+    def jobs_of(self, study_key: str, generation: int) -> list[JobRow]:
+        of_study = (jobs.c.study_key == study_key) & (jobs.c.generation == generation)
+        query = select(jobs).where(of_study).order_by(jobs.c.job_key)
+        with self.transaction() as connection:
+            return [_job(row._mapping) for row in connection.execute(query).all()]
+
+    def unfinished_jobs(self) -> list[JobRow]:
+        waiting = {*FINAL_STATES, State.AWAITING_RELEASE}
+        return [job for job in self.jobs_in() if job.state not in waiting]
+
+    def set_job(self, job_key: str, **values: object) -> None:
+        with self.transaction() as connection:
+            connection.execute(update(jobs).where(jobs.c.job_key == job_key).values(**values, updated_at=time.time()))
+
+    def count_states(self) -> dict[tuple[str, str], int]:
+        """(state, reason) → jobs, for metrics and `status`."""
+        with self.transaction() as connection:
+            rows = connection.execute(
+                select(jobs.c.state, jobs.c.reason, func.count()).group_by(jobs.c.state, jobs.c.reason)
+            ).all()
+        return {(row[0], row[1]): row[2] for row in rows}
+
+    def record_receipt(self, job_key: str, receipt: Receipt) -> None:
+        """Note what the archive said of one instance; the last word stands, attempts add up."""
+        with self.transaction() as connection:
+            key = (outgoing.c.job_key == job_key) & (outgoing.c.name == receipt.name)
+            before = connection.execute(select(outgoing.c.attempts).where(key)).scalar()
+            values = {"status": receipt.status, "kind": receipt.kind, "at": time.time()}
+            if before is None:
+                connection.execute(
+                    insert(outgoing).values(job_key=job_key, name=receipt.name, attempts=receipt.attempts, **values)
+                )
+            else:
+                connection.execute(update(outgoing).where(key).values(attempts=before + receipt.attempts, **values))
+
+    def receipts(self, job_key: str) -> dict[str, Receipt]:
+        with self.transaction() as connection:
+            rows = connection.execute(select(outgoing).where(outgoing.c.job_key == job_key)).all()
+        return {row.name: Receipt(row.name, row.status, row.kind, row.attempts) for row in rows}
+
+    def add_intent(self, *, kind: str, key: str, actor: str, reason: str) -> int:
+        """Write a wish down; the engine process acts within a second. Returns its serial."""
+        with self.transaction() as connection:
+            result = connection.execute(
+                insert(intents)
+                .values(kind=kind, key=key, actor=actor, reason=reason, created_at=time.time())
+                .returning(intents.c.serial)
+            )
+            return int(result.scalar_one())
+
+    def open_intents(self) -> list[Intent]:
+        with self.transaction() as connection:
+            rows = connection.execute(
+                select(intents).where(intents.c.done_at.is_(None)).order_by(intents.c.serial)
+            ).all()
+        return [Intent(**row._mapping) for row in rows]
+
+    def intent(self, serial: int) -> Intent | None:
+        with self.transaction() as connection:
+            row = connection.execute(select(intents).where(intents.c.serial == serial)).first()
+        return Intent(**row._mapping) if row else None
+
+    def finish_intent(self, serial: int, outcome: str) -> None:
+        with self.transaction() as connection:
+            connection.execute(
+                update(intents).where(intents.c.serial == serial).values(done_at=time.time(), outcome=outcome)
+            )
+
+
+def _job(row: object) -> JobRow:
+    values = dict(row)  # type: ignore[call-overload]
+    values["state"] = State(values["state"])
+    return JobRow(**values)

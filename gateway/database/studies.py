@@ -1,0 +1,193 @@
+"""Received instances, studies and their generations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
+
+from gateway.database.job import Job
+from gateway.database.tables import instances, jobs, studies
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRow:
+    """One generation of a study. `state` is received, routed, held, rejected or refused; times in UTC seconds."""
+
+    study_key: str
+    generation: int
+    first_at: float
+    last_at: float
+    expected: int
+    closed_at: float | None
+    routed_at: float | None
+    reason: str
+    state: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRow:
+    """One received object in the spool. `use`: new, use, duplicate, conflict, dropped."""
+
+    serial: int
+    study_key: str
+    generation: int
+    name: str
+    sop_key: str
+    received_at: float
+    size_bytes: int
+    sha256: str
+    patient_key: str
+    use: str
+
+
+class Studies:
+    """Mixed into Database."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        raise NotImplementedError("Database provides it")
+
+    def record_instance(self, *, study_key: str, name: str, sop_key: str, size_bytes: int, expected: int = 0) -> int:
+        """Note one received, synced object; opens the study's next generation when the last one is closed.
+
+        Returns the generation. When this returns, the row is on disk, and C-STORE may answer 0x0000.
+        """
+        now = time.time()
+        with self.transaction() as connection:
+            if connection.dialect.name == "postgresql":
+                # A study that opens a generation has no row yet that could be locked. SQLite has one writer anyway.
+                connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(study_key, 0))))
+            last = connection.execute(
+                select(studies.c.generation, studies.c.closed_at)
+                .where(studies.c.study_key == study_key)
+                .order_by(studies.c.generation.desc())
+                .limit(1)
+                .with_for_update()
+            ).first()
+            if last is None or last.closed_at is not None:
+                generation = 1 if last is None else last.generation + 1
+                connection.execute(
+                    insert(studies).values(
+                        study_key=study_key, generation=generation, first_at=now, last_at=now, expected=expected
+                    )
+                )
+            else:
+                generation = last.generation
+                connection.execute(
+                    update(studies)
+                    .where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
+                    .values(last_at=now, expected=expected or studies.c.expected)
+                )
+            connection.execute(
+                insert(instances).values(
+                    study_key=study_key,
+                    generation=generation,
+                    name=name,
+                    sop_key=sop_key,
+                    received_at=now,
+                    size_bytes=size_bytes,
+                )
+            )
+        return generation
+
+    def close_complete(self, *, quiet_s: float, forced_s: float, use_expected: bool) -> list[tuple[str, int]]:
+        """Close every open generation that is quiet, too old, or has all that it expects. Returns (key, generation)."""
+        now = time.time()
+        with self.transaction() as connection:
+            due = or_(studies.c.last_at <= now - quiet_s, studies.c.first_at <= now - forced_s)
+            if use_expected:
+                arrived = (
+                    select(func.count(func.distinct(instances.c.sop_key)))
+                    .where(instances.c.study_key == studies.c.study_key)
+                    .scalar_subquery()
+                )
+                due = or_(due, and_(studies.c.expected > 0, arrived >= studies.c.expected))
+            ready = connection.execute(
+                select(studies.c.study_key, studies.c.generation).where(and_(studies.c.closed_at.is_(None), due))
+            ).all()
+            for row in ready:
+                connection.execute(
+                    update(studies)
+                    .where(and_(studies.c.study_key == row.study_key, studies.c.generation == row.generation))
+                    .values(closed_at=now)
+                )
+        return [(row.study_key, row.generation) for row in ready]
+
+    def unrouted(self) -> list[StudyRow]:
+        """Closed generations without jobs and without a decision: what a restart must enqueue again."""
+        waiting = and_(studies.c.closed_at.is_not(None), studies.c.routed_at.is_(None), studies.c.state == "received")
+        return self._studies(waiting)
+
+    def generations(self, study_key: str) -> list[StudyRow]:
+        return self._studies(studies.c.study_key == study_key)
+
+    def studies_in(self, *states: str) -> list[StudyRow]:
+        return self._studies(studies.c.state.in_(states))
+
+    def _studies(self, which: ColumnElement[bool]) -> list[StudyRow]:
+        query = select(studies).where(which).order_by(studies.c.first_at, studies.c.generation)
+        with self.transaction() as connection:
+            return [StudyRow(**row._mapping) for row in connection.execute(query).all()]
+
+    def study(self, study_key: str, generation: int) -> StudyRow | None:
+        with self.transaction() as connection:
+            row = connection.execute(
+                select(studies).where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
+            ).first()
+        return StudyRow(**row._mapping) if row else None
+
+    def set_study(self, study_key: str, generation: int, **values: object) -> None:
+        with self.transaction() as connection:
+            connection.execute(
+                update(studies)
+                .where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
+                .values(**values)
+            )
+
+    def instances_of(self, study_key: str, generation: int | None = None) -> list[InstanceRow]:
+        """Instances in the order they arrived; of all generations when `generation` is None."""
+        which = instances.c.study_key == study_key
+        if generation is not None:
+            which = and_(which, instances.c.generation == generation)
+        with self.transaction() as connection:
+            rows = connection.execute(select(instances).where(which).order_by(instances.c.serial)).all()
+        return [InstanceRow(**row._mapping) for row in rows]
+
+    def set_instances(self, values: Iterable[Mapping[str, object]]) -> None:
+        """Fill in what intake found: mappings of `serial` and any of sha256, patient_key, use."""
+        with self.transaction() as connection:
+            for value in values:
+                columns = {name: value[name] for name in value if name != "serial"}
+                connection.execute(update(instances).where(instances.c.serial == value["serial"]).values(**columns))
+
+    def merge_generation(self, study_key: str, generation: int, into: int) -> None:
+        """A generation that brought only duplicates never was: its instances join an earlier one."""
+        with self.transaction() as connection:
+            here = and_(instances.c.study_key == study_key, instances.c.generation == generation)
+            connection.execute(update(instances).where(here).values(generation=into, use="duplicate"))
+            connection.execute(
+                delete(studies).where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
+            )
+
+    def route_study(self, study_key: str, generation: int, new_jobs: Sequence[Job]) -> bool:
+        """Create the jobs of a generation and mark it routed, in one transaction. False when it was routed before."""
+        now = time.time()
+        which = and_(studies.c.study_key == study_key, studies.c.generation == generation)
+        with self.transaction() as connection:
+            row = connection.execute(select(studies.c.routed_at).where(which).with_for_update()).first()
+            if row is None or row.routed_at is not None:
+                return False
+            for job in new_jobs:
+                connection.execute(insert(jobs).values(**asdict(job), state="queued", created_at=now, updated_at=now))
+            connection.execute(update(studies).where(which).values(routed_at=now, state="routed", reason=""))
+        return True
+
+    def spooled_names(self) -> frozenset[tuple[str, str]]:
+        """(study key, file name) of every received object, for Spool.sweep."""
+        with self.transaction() as connection:
+            rows = connection.execute(select(instances.c.study_key, instances.c.name)).all()
+        return frozenset((row.study_key, row.name) for row in rows)

@@ -1,0 +1,99 @@
+"""Tables. Times are UTC seconds since the epoch (float); keys are opaque hex; states and reasons are codes."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+
+SCHEMA_VERSION = 1
+
+metadata = MetaData()
+_Serial = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows only in a column declared INTEGER
+
+schema = Table("schema_version", metadata, Column("version", Integer, primary_key=True))
+
+# One row per study and generation: a generation is what arrived before a quiet period; late instances open the next.
+studies = Table(
+    "studies",
+    metadata,
+    Column("study_key", String(64), primary_key=True),
+    Column("generation", Integer, primary_key=True),
+    Column("first_at", Float, nullable=False),
+    Column("last_at", Float, nullable=False),
+    Column("expected", Integer, nullable=False, default=0),  # 0 = not told
+    Column("closed_at", Float),  # NULL while instances may still come
+    Column("routed_at", Float),  # NULL until its jobs exist
+    Column("reason", String(64), nullable=False, default=""),  # why it was held before any job existed
+    Column("state", String(32), nullable=False, default="received"),
+    Column("round", Integer, nullable=False, default=1),  # reruns asked for: names the next intake leg
+)
+
+instances = Table(
+    "instances",
+    metadata,
+    Column("serial", _Serial, primary_key=True, autoincrement=True),
+    Column("study_key", String(64), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("name", String(64), nullable=False),  # in the spool
+    Column("sop_key", String(64), nullable=False),  # keyed hash of the SOP Instance UID
+    Column("received_at", Float, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False, default=""),  # of the data set; filled at intake
+    Column("patient_key", String(64), nullable=False, default=""),  # keyed hash of the Patient ID; filled at intake
+    Column("use", String(16), nullable=False, default="new"),  # new, use, duplicate, conflict, dropped
+    UniqueConstraint("study_key", "name"),
+    Index("instances_by_study", "study_key", "generation"),
+)
+
+# One row per target of a study generation.
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_key", String(64), primary_key=True),
+    Column("study_key", String(64), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("route", String(128), nullable=False),
+    Column("project", String(128), nullable=False),
+    Column("policy", String(128), nullable=False),
+    Column("policy_digest", String(64), nullable=False),
+    Column("destination", String(128), nullable=False),
+    Column("subject", String(64), nullable=False, default=""),  # pseudonymous Patient ID within the project
+    Column("state", String(32), nullable=False),
+    Column("reason", String(64), nullable=False, default=""),
+    Column("at", String(256), nullable=False, default=""),  # tag path or our file name
+    Column("held_in", String(16), nullable=False, default=""),  # header, gate, forward
+    Column("attempt", Integer, nullable=False, default=0),  # forward attempts since the last decision
+    Column("round", Integer, nullable=False, default=1),  # decisions taken: names the next legs
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Column("clearance", Text, nullable=False, default=""),  # JSON
+    Column("verdicts", Text, nullable=False, default=""),  # JSON
+    Column("steps", Text, nullable=False, default=""),  # JSON: what the stages did, as counts
+    Index("jobs_by_study", "study_key", "generation"),
+    Index("jobs_by_state", "state"),
+)
+
+# One row per instance that a job sends.
+outgoing = Table(
+    "outgoing",
+    metadata,
+    Column("job_key", String(64), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("status", Integer, nullable=False),  # DIMSE status of the last attempt
+    Column("kind", String(16), nullable=False),  # success, warning, failure
+    Column("attempts", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+# Other processes append here; the one engine process polls, acts, and marks them done.
+intents = Table(
+    "intents",
+    metadata,
+    Column("serial", _Serial, primary_key=True, autoincrement=True),
+    Column("kind", String(32), nullable=False),  # release, reject
+    Column("key", String(64), nullable=False),  # job key or study key
+    Column("actor", String(128), nullable=False),
+    Column("reason", String(512), nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("done_at", Float),
+    Column("outcome", String(128), nullable=False, default=""),
+)

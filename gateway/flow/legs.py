@@ -1,0 +1,153 @@
+"""Legs of a job, and the translation of whatever happens in them.
+
+    intake (study, generation) -> scrub -> gate -> forward        each of the last three per job
+
+A leg does its work through `Steps`, which writes the new state to our tables before it returns; running it twice gives
+the same end (engine.md: steps are repeated after a crash). A leg that raises ends in a held or refused job, or in
+another try: no exception reaches the engine, because the engine stores and logs exception texts in clear.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from gateway.errors import EnvironmentFault, Hold, Refuse, Retry, StudyError
+from gateway.observe import log, origin
+
+# The machine's trouble, not the study's: wait until a person has mended it.
+MACHINE_ERRNOS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS, errno.EIO}
+)
+MACHINE_PAUSE_S = 15.0
+WORKER_LOST_LIMIT = 3
+
+
+class Leg(StrEnum):
+    """Names are part of stored workflows: never reused for something else (engine.md condition 2)."""
+
+    INTAKE = "intake"
+    SCRUB = "scrub"
+    GATE = "gate"
+    FORWARD = "forward"
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What the engine enqueues: a leg of a job (or of a study generation), its try, and after how many seconds."""
+
+    leg: Leg
+    key: str
+    round: int
+    attempt: int = 0
+    generation: int = 0
+    delay_s: float = 0.0
+
+    @property
+    def workflow_id(self) -> str:
+        """Fixed and opaque; idempotence rests on it."""
+        return f"{self.leg}/{self.key}/g{self.generation}/r{self.round}/a{self.attempt}"
+
+
+class Steps(Protocol):
+    """The work of each leg. Each returns what comes next, () at an end, and may raise StudyError."""
+
+    def intake(self, study_key: str, generation: int) -> tuple[Next, ...]: ...
+    def scrub(self, job_key: str) -> tuple[Next, ...]: ...
+    def gate(self, job_key: str) -> tuple[Next, ...]: ...
+    def forward(self, job_key: str) -> tuple[Next, ...]: ...
+    def fail(self, task: Next, error: StudyError) -> None:
+        """Record a held or refused study or job."""
+
+    def pause_s(self, attempt: int) -> float:
+        """How long to wait before try number `attempt` + 1."""
+
+    def attempts_left(self, task: Next) -> bool:
+        """False when a further try is not wanted: the job is then held with `gave_up`."""
+
+    def note_attempt(self, task: Next, reason: str) -> None:
+        """Make a pending retry visible in `status`."""
+
+    def unforeseen(self, task: Next) -> None:
+        """Count an exception nobody foresaw."""
+
+
+def run_leg(steps: Steps, task: Next) -> tuple[Next, ...]:
+    """Run one leg and return what comes next. Never raises: every exception becomes a state, a retry, or both."""
+    try:
+        return _work(steps, task)
+    except Retry as error:
+        return _retry(steps, task, error)
+    except StudyError as error:
+        return _end(steps, task, error)
+    except BrokenProcessPool:
+        return _retry(steps, task, Retry("worker_lost", at=task.leg), limit=WORKER_LOST_LIMIT)
+    except (EnvironmentFault, OperationalError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in MACHINE_ERRNOS:
+            return _unforeseen(steps, task, error)
+        log("machine_trouble", level=logging.ERROR, stage=task.leg, job=task.key, exception=origin(error))
+        return (_again(task, MACHINE_PAUSE_S),)
+    except Exception as error:  # noqa: BLE001 - the one place: an unforeseen fault holds the study
+        return _unforeseen(steps, task, error)
+
+
+def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
+    match task.leg:
+        case Leg.INTAKE:
+            return steps.intake(task.key, task.generation)
+        case Leg.SCRUB:
+            return steps.scrub(task.key)
+        case Leg.GATE:
+            return steps.gate(task.key)
+        case Leg.FORWARD:
+            return steps.forward(task.key)
+
+
+def _again(task: Next, delay_s: float) -> Next:
+    return Next(task.leg, task.key, task.round, task.attempt + 1, task.generation, delay_s)
+
+
+def _retry(steps: Steps, task: Next, error: Retry, limit: int | None = None) -> tuple[Next, ...]:
+    left = task.attempt + 1 < limit if limit is not None else steps.attempts_left(task)
+    if not left:
+        return _end(steps, task, _given_up(error))
+    try:
+        steps.note_attempt(task, error.reason)
+    except DBAPIError as failure:  # the note is a courtesy; the retry itself must not be lost
+        log("note_failed", level=logging.WARNING, stage=task.leg, job=task.key, exception=origin(failure))
+    delay_s = steps.pause_s(task.attempt)
+    log("retry", stage=task.leg, job=task.key, reason=error.reason, attempt=task.attempt + 1, seconds=delay_s)
+    return (_again(task, delay_s),)
+
+
+def _given_up(error: Retry) -> StudyError:
+    return Hold("stage_failed" if error.reason == "worker_lost" else "gave_up", at=error.reason)
+
+
+def _end(steps: Steps, task: Next, error: StudyError) -> tuple[Next, ...]:
+    log(
+        "refused" if isinstance(error, Refuse) else "held",
+        stage=task.leg,
+        job=task.key,
+        reason=error.reason,
+        at=error.at,
+    )
+    try:
+        steps.fail(task, error)
+    except Exception as failure:  # noqa: BLE001 - the state could not be written: come back, do not lose the study
+        log("hold_not_recorded", level=logging.ERROR, stage=task.leg, job=task.key, exception=origin(failure))
+        return (_again(task, MACHINE_PAUSE_S),)
+    return ()
+
+
+def _unforeseen(steps: Steps, task: Next, error: Exception) -> tuple[Next, ...]:
+    place = origin(error)
+    log("unforeseen", level=logging.ERROR, stage=task.leg, job=task.key, exception=place)
+    steps.unforeseen(task)
+    return _end(steps, task, Hold("stage_failed", at=place))

@@ -1,0 +1,75 @@
+"""One file in, one de-identified file out (PS3.15 Annex E, Basic Profile and options)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from gateway.header.admission import DICOMDIR, admit, admit_class
+from gateway.header.elements import Buffer, Element, Reader
+from gateway.header.key_objects import KEY_OBJECT_SELECTION
+from gateway.header.plan import plan_for
+from gateway.header.rewrite import Rewriter
+from gateway.header.source import open_source, top_level
+from gateway.header.stamp import METHOD_CODES, earlier_codes, file_meta, stamps
+from gateway.header.uids import new_uid
+from gateway.header.values import Patient, Values
+from gateway.policy import HeaderPolicy
+from gateway.pseudonyms import Pseudonyms
+from gateway.study import Step
+
+STAGE_VERSION = "1"
+
+TRAILING_BYTES = "trailing_bytes"
+OVERLAY_IN_PIXELS = "overlay_in_pixel_bits"  # a retired form: the overlay's bits stay in unused bits of Pixel Data
+
+
+def scrub_file(source: Path, target: Path, *, policy: HeaderPolicy, pseudonyms: Pseudonyms) -> Step:
+    """Write the de-identified copy of `source` to `target`, which is truncated; the caller syncs and renames it.
+
+    A pure function of the bytes, the key and the policy; the transfer syntax stays. Raises Hold or Refuse for objects
+    that cannot be cleaned (nothing is written then), OSError from the file system, and nothing else for any bytes.
+    """
+    original = open_source(source)
+    if original.meta_sop_class == DICOMDIR:
+        admit_class(DICOMDIR)
+    reader, elements, trailing = top_level(original)
+    facts = admit(elements, reader)
+    plan = plan_for(policy, facts.sop_class)
+    prefix = policy.patient_id.prefix
+    days = pseudonyms.shift_days(facts.patient_id, *plan.shift) if plan.shift is not None else 0
+    patient = Patient(pseudonyms.patient_id(facts.patient_id, prefix=prefix), days, prefix, facts.character_set)
+    rewriter = Rewriter(reader, plan, Values(patient, pseudonyms), key_object=facts.sop_class == KEY_OBJECT_SELECTION)
+    method_codes = next((element for element in elements if element.tag == METHOD_CODES), None)
+    pieces = rewriter.top_level(elements, stamps(reader.syntax, policy, earlier_codes(method_codes, reader)))
+    retained = "retain-uids" in policy.options
+    sop_instance = facts.sop_instance if retained else new_uid(facts.sop_instance, pseudonyms)
+    with open(target, "wb") as file:
+        file.write(file_meta(facts.sop_class, sop_instance, original.transfer_syntax))
+        file.writelines(_deflated(pieces.finished()) if original.deflated else pieces.finished())
+    return Step(
+        "header", STAGE_VERSION, dict(sorted(rewriter.counts.items())), _notes(elements, reader, trailing=trailing)
+    )
+
+
+def _deflated(parts: Iterable[Buffer]) -> Iterable[bytes]:
+    """Raw deflate at a fixed level, padded to even length (PS3.5 A.5)."""
+    engine = zlib.compressobj(level=6, wbits=-zlib.MAX_WBITS)
+    size = 0
+    for part in parts:
+        data = engine.compress(part)
+        size += len(data)
+        yield data
+    data = engine.flush()
+    yield data + bytes((size + len(data)) & 1)
+
+
+def _notes(elements: Iterable[Element], reader: Reader, *, trailing: bool) -> tuple[str, ...]:
+    notes = [TRAILING_BYTES] if trailing else []
+    for element in elements:
+        bit_position = element.tag & 0xFF00FFFF == 0x60000102
+        if bit_position and any(reader.buffer[element.start : element.end]):
+            notes.append(OVERLAY_IN_PIXELS)
+            break
+    return tuple(notes)

@@ -1,0 +1,23 @@
+"""UI value fields: every UID mapped by key, what DICOM itself defines left alone (PS3.15 E.3.9)."""
+
+from __future__ import annotations
+
+from pydicom._uid_dict import UID_dictionary
+
+from gateway.pseudonyms import STRUCTURAL_ROOT, Pseudonyms
+
+
+def new_uid(original: str, pseudonyms: Pseudonyms) -> str:
+    """The replacement of one UID, stripped of padding.
+
+    A UID under DICOM's root that DICOM never registered names an instance of somebody who borrowed the root: mapped.
+    """
+    value = original.strip(" \0")
+    if value.startswith(STRUCTURAL_ROOT) and value not in UID_dictionary:
+        return pseudonyms.uid(f"unregistered {value}")
+    return pseudonyms.uid(value)
+
+
+def new_uids(value: bytes, pseudonyms: Pseudonyms) -> bytes:
+    """A whole UI value field, one or several values, unpadded."""
+    return "\\".join(new_uid(one, pseudonyms) for one in value.decode("latin-1").split("\\")).encode("latin-1")

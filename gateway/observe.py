@@ -1,0 +1,135 @@
+"""Metrics and logs that carry no identifier.
+
+Logs are JSON lines. A line holds an event name, our opaque keys, reason codes and numbers: `log(event, **fields)`
+accepts fields by an allow-list of names, and texts of third parties (pydicom warnings, pynetdicom, SQLAlchemy) are
+reduced to where they came from, because such texts quote values (cases.md 28).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import IO, Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+FIELDS = frozenset(
+    {
+        *("study", "generation", "job", "instance", "instances", "state", "reason", "at", "stage", "check", "route"),
+        *("policy", "policy_digest", "project", "destination", "status", "attempt", "seconds", "bytes", "port", "host"),
+        *("version", "count", "intent", "kind", "exception", "origin", "peer", "workers", "free_bytes", "home"),
+    }
+)
+
+_log = logging.getLogger("gateway")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line. Records of other libraries keep their origin and lose their text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+        }
+        if record.name == "gateway" and isinstance(record.args, dict):
+            line |= {"event": record.msg, **record.args}
+        else:
+            line |= {"event": "library_message", "origin": f"{record.name}:{record.module}:{record.lineno}"}
+            if record.exc_info and record.exc_info[0] is not None:
+                line["exception"] = record.exc_info[0].__name__
+        return json.dumps(line, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    """Paths are ours; any other object is named by its type, since its text could be anything."""
+    return str(value) if isinstance(value, Path) else type(value).__name__
+
+
+def log(event: str, *, level: int = logging.INFO, **fields: object) -> None:
+    """Write one line. Raises KeyError for a field name that is not in FIELDS: no field for values exists."""
+    unknown = fields.keys() - FIELDS
+    if unknown:
+        raise KeyError(f"not a log field: {', '.join(sorted(unknown))}")
+    _log.log(level, event, {name: value for name, value in fields.items() if value not in (None, "")} or {"count": 1})
+
+
+def origin(error: BaseException) -> str:
+    """Type and place of an exception, without its text: what may be logged of a foreign exception."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f"{trace.tb_frame.f_globals.get('__name__', '?')}:{trace.tb_lineno}" if trace else "?"
+    return f"{type(error).__name__} in {place}"
+
+
+def start_logging(stream: IO[str] | None = None, *, level: int = logging.INFO) -> None:
+    """Send all logs of this process, warnings included, through JsonLines. Call once, at the top of a process."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    _log.setLevel(level)
+    silence_libraries()
+    logging.raiseExceptions = False  # a line that cannot be written must not be printed with its arguments instead
+    sys.excepthook = lambda _kind, error, _trace: log("crashed", level=logging.CRITICAL, exception=origin(error))
+    threading.excepthook = lambda args: _thread_failed(args.exc_value)
+
+
+def _thread_failed(error: BaseException | None) -> None:
+    """The net below every thread top: Python would print the exception's text, and texts quote values."""
+    if error is not None:
+        log("thread_failed", level=logging.ERROR, exception=origin(error))
+
+
+def silence_libraries() -> None:
+    """Warnings quote values: count them as library messages, never print their text. Also for pool workers."""
+    logging.captureWarnings(capture=True)
+    warnings.simplefilter("default")
+    for name in ("pydicom", "pynetdicom", "dbos", "sqlalchemy", "py.warnings"):
+        library = logging.getLogger(name)
+        library.handlers[:] = []
+        library.propagate = True
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())
+
+
+class Metrics:
+    """Every metric of the gateway, in a registry of its own. Label values are bounded: codes, names of policy files."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        at = self.registry
+        self.associations = Counter("deid_associations", "Associations by what became of them", ["result"], registry=at)
+        self.open_associations = Gauge("deid_open_associations", "Associations open now", registry=at)
+        self.received = Counter("deid_instances_received", "C-STORE requests by answer", ["result"], registry=at)
+        self.received_bytes = Counter("deid_received_bytes", "Bytes of data sets taken in", registry=at)
+        self.store_seconds = Histogram("deid_store_seconds", "From C-STORE request to answer", registry=at)
+        self.studies_closed = Counter("deid_study_generations_closed", "Study generations completed", registry=at)
+        self.stage_seconds = Histogram(
+            "deid_stage_seconds",
+            "Time of one leg of a job",
+            ["stage"],
+            buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800),
+            registry=at,
+        )
+        self.decided = Counter(
+            "deid_jobs_decided", "Jobs by final state, with reason", ["state", "reason"], registry=at
+        )
+        self.findings = Counter("deid_gate_findings", "Residuals found by the gate", ["check"], registry=at)
+        self.sent = Counter(
+            "deid_instances_sent", "Instances by answer of the archive", ["destination", "kind"], registry=at
+        )
+        self.sent_bytes = Counter("deid_sent_bytes", "Bytes of cleared files sent", ["destination"], registry=at)
+        self.jobs = Gauge("deid_jobs", "Jobs by state and reason now", ["state", "reason"], registry=at)
+        self.queue_depth = Gauge("deid_queue_depth", "Jobs that still have work to do", registry=at)
+        self.oldest_seconds = Gauge("deid_oldest_unfinished_seconds", "Age of the oldest unfinished job", registry=at)
+        self.disk_free_bytes = Gauge("deid_spool_free_bytes", "Free space where the spool lies", registry=at)
+        self.ledger_lines = Gauge("deid_ledger_lines", "Decisions in the ledger", registry=at)
+        self.library_failures = Counter("deid_unforeseen_failures", "Exceptions nobody foresaw", ["stage"], registry=at)

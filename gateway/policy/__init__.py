@@ -1,0 +1,51 @@
+"""Policies: YAML that a privacy officer edits -> frozen, strict values, or every fault at once (DESIGN section 3)."""
+
+from gateway.policy.cohorts import cohort_hash, load_cohort
+from gateway.policy.destinations import Destination
+from gateway.policy.explain import explain_policy
+from gateway.policy.folder import PolicySet, check_file, load_policies
+from gateway.policy.loading import load_policy
+from gateway.policy.model import (
+    DatePolicy,
+    EscalatePolicy,
+    ForwardPolicy,
+    GatePolicy,
+    HeaderPolicy,
+    NotAssessedEntry,
+    PatientIdPolicy,
+    Policy,
+    Registry,
+    ReleasePolicy,
+    RetainPolicy,
+)
+from gateway.policy.routes import Route, Routes, Target
+from gateway.policy.schema import policy_schema
+from gateway.policy.standard import Row, load_table
+
+__all__ = [
+    "DatePolicy",
+    "Destination",
+    "EscalatePolicy",
+    "ForwardPolicy",
+    "GatePolicy",
+    "HeaderPolicy",
+    "NotAssessedEntry",
+    "PatientIdPolicy",
+    "Policy",
+    "PolicySet",
+    "Registry",
+    "ReleasePolicy",
+    "RetainPolicy",
+    "Route",
+    "Routes",
+    "Row",
+    "Target",
+    "check_file",
+    "cohort_hash",
+    "explain_policy",
+    "load_cohort",
+    "load_policies",
+    "load_policy",
+    "load_table",
+    "policy_schema",
+]

@@ -1,0 +1,94 @@
+"""A policies folder as a whole: destinations, policies, routes, and what they say about each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.errors import Fault, PolicyError
+from gateway.policy.destinations import Destination, resolve_destinations
+from gateway.policy.document import Document, close_match, read_document
+from gateway.policy.frozen import FrozenMap
+from gateway.policy.loading import load_policy, resolve
+from gateway.policy.model import Policy, Registry
+from gateway.policy.routes import Routes, resolve_routes
+
+ROUTES = "routes.yaml"
+DESTINATIONS = "destinations.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySet:
+    """Everything that a policies folder says, checked as a whole."""
+
+    policies: Mapping[str, Policy]
+    routes: Routes
+    destinations: Mapping[str, Destination]
+
+
+def load_policies(folder: Path, registry: Registry) -> PolicySet:
+    """Everything in a policies folder. Raises PolicyError with every fault of every file."""
+    if not folder.is_dir():
+        raise PolicyError([Fault(str(folder), 0, "the policies folder does not exist", "set DEID_POLICIES")])
+    hint = "rename it to .yaml, or move it away"
+    faults = [Fault(str(path), 0, "would not be read", hint) for path in sorted(folder.glob("*.yml"))]
+    routes_file, destinations_file = (read_document(folder / name) for name in (ROUTES, DESTINATIONS))
+    destinations = resolve_destinations(destinations_file, folder) if _usable(destinations_file) else {}
+    policies = _policies(folder, registry, destinations, faults)
+    routes = resolve_routes(routes_file, folder, policies, destinations) if _usable(routes_file) else Routes(())
+    faults += routes_file.faults + destinations_file.faults
+    if faults:
+        raise PolicyError(faults)
+    sound = {name: policy for name, policy in policies.items() if policy is not None}
+    return PolicySet(FrozenMap(sound), routes, FrozenMap(destinations))
+
+
+def check_file(path: Path, registry: Registry) -> None:
+    """Check one file, of whichever kind. Raises PolicyError with its faults.
+
+    Routes are checked against the policies and destinations beside them; faults of those files are theirs to show.
+    """
+    if path.name not in (ROUTES, DESTINATIONS):
+        load_policy(path, registry)
+        return
+    try:
+        load_policies(path.parent, registry)
+    except PolicyError as error:
+        others = {str(other) for other in path.parent.glob("*.y*ml") if other.name != path.name}
+        faults = [fault for fault in error.faults if fault.file not in others]
+        if faults:
+            raise PolicyError(faults) from None
+
+
+def _usable(document: Document) -> bool:
+    """False when the file could not be read at all: what it should have held is not called missing then."""
+    return bool(document.data) or not document.faults
+
+
+def _policies(
+    folder: Path, registry: Registry, destinations: Mapping[str, Destination], faults: list[Fault]
+) -> dict[str, Policy | None]:
+    """Policies by name; None for one that has faults of its own, so that routes to it are not called unknown."""
+    policies: dict[str, Policy | None] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        if path.name in (ROUTES, DESTINATIONS):
+            continue
+        document = read_document(path)
+        policy = resolve(document, registry)
+        name = document.data.get("name")
+        if isinstance(name, str):
+            if name in policies:
+                document.fault(("name",), f"another file has a policy named {name} too", "rename one of them")
+            policies[name] = policy
+        if policy is not None:
+            _check_forward(document, policy, destinations)
+        faults += document.faults
+    return policies
+
+
+def _check_forward(document: Document, policy: Policy, destinations: Mapping[str, Destination]) -> None:
+    to = policy.forward.to
+    if to and to not in destinations:
+        hint = close_match(to, destinations) or f"there is: {', '.join(sorted(destinations))}"
+        document.fault(("forward", "to"), f"unknown destination {to}", hint)

@@ -1,0 +1,85 @@
+"""The `header:` part of a policy file: options, patient id, dates and what is kept, and the rules between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydicom.datadict import keyword_for_tag, repeater_has_keyword
+
+from gateway.policy.document import Document, Faulty, close_match
+from gateway.policy.kept import why_not_kept
+from gateway.policy.model import CARRIED_OUT, DatePolicy, HeaderPolicy, PatientIdPolicy, Sentence, Strict
+from gateway.policy.parsing import parse
+from gateway.policy.standard import FULL_DATES, MODIFIED_DATES, OPTIONS, all_keywords, tag_of_keyword
+
+MIN_SHIFTS = 30  # fewer possible shifts are guessed from one date that somebody knows
+
+
+def _option(name: str) -> str:
+    if name in CARRIED_OUT:
+        return name
+    if name in OPTIONS:
+        raise Faulty(f"this version cannot carry out the option {name} yet", "remove it")
+    raise Faulty(f"unknown option {name}", close_match(name, OPTIONS) or f"options: {', '.join(sorted(CARRIED_OUT))}")
+
+
+def _keyword(word: str) -> str:
+    if tag_of_keyword(word) is not None:
+        says = why_not_kept(word)
+        if says:
+            raise Faulty(says, "remove it from keep")
+        return word
+    if repeater_has_keyword(word):
+        raise Faulty(f"{word} belongs to a repeating group, which is not kept by name", "remove it from keep")
+    digits = re.sub(r"[(),\s]", "", word)
+    if re.fullmatch(r"[0-9A-Fa-f]{8}", digits):
+        keyword = keyword_for_tag(int(digits, 16))
+        raise Faulty(f"{word} is a tag, a keyword is needed", f"write {keyword}" if keyword else "")
+    raise Faulty(f"unknown DICOM keyword {word}", close_match(word, all_keywords()))
+
+
+def _present(dates: DatePolicy | None) -> DatePolicy:
+    if dates is None:
+        raise Faulty("dates is empty", "write dates: {} for the default, or remove it")
+    return dates
+
+
+class HeaderShape(Strict):
+    """`header:` as it is written."""
+
+    options: tuple[Annotated[str, AfterValidator(_option)], ...] = ()
+    patient_id: PatientIdPolicy = PatientIdPolicy()
+    dates: Annotated[DatePolicy | None, AfterValidator(_present)] = None
+    keep: Mapping[Annotated[str, AfterValidator(_keyword)], Sentence] = Field(default_factory=dict)
+
+
+def resolve_header(document: Document, edition: str) -> HeaderPolicy | None:
+    """`header:` of a document with the rules between its parts, or None with the faults recorded."""
+    if "header" not in document.data:
+        return HeaderPolicy(edition=edition)
+    shape, damaged = parse(HeaderShape, document, ("header",), document.data["header"])
+    if shape is None:
+        return None
+    options = frozenset(shape.options)
+    if len(options) < len(shape.options):
+        twice = sorted({name for name in shape.options if shape.options.count(name) > 1})
+        document.fault(("header", "options"), f"an option is here twice: {', '.join(twice)}", "remove one of them")
+    if {FULL_DATES, MODIFIED_DATES} <= options:
+        says = f"{FULL_DATES} and {MODIFIED_DATES} exclude each other (CID 7050: never 113106 with 113107)"
+        document.fault(("header", "options"), says, "keep one of them")
+    if shape.dates is not None and MODIFIED_DATES not in options and "options" not in damaged:
+        says = f"dates says how to shift, but the option {MODIFIED_DATES} is not on"
+        document.fault(("header", "dates"), says, "add the option, or remove dates")
+    if shape.dates is not None and "dates" not in damaged:
+        low, high = shape.dates.shift_days
+        shifts = high - low + 1 - (low <= 0 <= high)
+        if shifts < MIN_SHIFTS:
+            says = f"shift_days allows only {shifts} different shifts, at least {MIN_SHIFTS} are needed"
+            document.fault(("header", "dates", "shift_days"), says, "widen the range; the default is [-365, 365]")
+    if document.faults:
+        return None
+    given = {"dates": shape.dates} if shape.dates is not None else {}
+    return HeaderPolicy(edition=edition, options=options, patient_id=shape.patient_id, keep=shape.keep, **given)

@@ -1,0 +1,177 @@
+"""Requests and answers within an association: C-STORE and C-ECHO (PS3.7 9.1.1, 9.1.5), one at a time.
+
+P-DATA goes a short path of our own: fragments of a data set are written from the read buffer straight to the file.
+Commands of other services are answered 0211H (unrecognized operation), their data sets taken off the wire and dropped.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.observe import Metrics
+from gateway.receive import commands, pdus
+from gateway.receive.arrival import Arrival, Arrivals
+from gateway.receive.commands import Command
+from gateway.receive.contexts import VERIFICATION
+from gateway.receive.pdus import AbortReason, Caller, ProtocolFault
+from gateway.receive.wire import Wire
+
+_RESULTS = {commands.SUCCESS: "success", commands.OUT_OF_RESOURCES: "out_of_resources"}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the negotiation settled. `syntaxes`: accepted context id -> abstract and transfer syntax; 0 = any length."""
+
+    caller: Caller
+    syntaxes: Mapping[int, tuple[str, str]]
+    our_pdu_bytes: int
+    peer_pdu_bytes: int
+
+
+@dataclass(slots=True)
+class _Message:
+    """A request whose data set is still coming; with `arrival` None the data set is dropped."""
+
+    context_id: int
+    command: Command
+    began: float
+    status: int = commands.SUCCESS
+    arrival: Arrival | None = None
+
+
+class Messages:
+    """The messages of one association. `busy` from a request's first byte to its answer, changed under `lock`."""
+
+    def __init__(self, wire: Wire, terms: Terms, *, arrivals: Arrivals, metrics: Metrics, lock: threading.Lock) -> None:
+        self._wire = wire
+        self._terms = terms
+        self._arrivals = arrivals
+        self._metrics = metrics
+        self._lock = lock
+        self._command = bytearray()
+        self._command_context = 0
+        self._message: _Message | None = None
+        self.busy = False
+        self.stored = 0
+
+    def p_data(self, left: int) -> None:
+        """Take one P-DATA-TF PDU of `left` bytes: one or more PDVs (PS3.8 9.3.5), pieces of a command or a data set.
+
+        Raises ProtocolFault, PeerLost, PeerSilent.
+        """
+        if not 6 <= left <= self._terms.our_pdu_bytes:
+            raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE)
+        while left:
+            if left < 6:
+                raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE)
+            item, context_id, control = self._wire.pdv_header()
+            left -= 6
+            size = item - 2
+            if not 0 <= size <= left or context_id not in self._terms.syntaxes:
+                raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE)
+            left -= size
+            if control & 1:
+                self._command_piece(context_id, size, last=bool(control & 2))
+            else:
+                self._data_piece(context_id, size, last=bool(control & 2))
+
+    def close(self) -> None:
+        """The association ended: what is not whole goes."""
+        if self._message is not None and self._message.arrival is not None:
+            self._message.arrival.discard()
+
+    def fail(self) -> None:
+        """A fault of ours: the request under way, if any, is answered 0110H (processing failure)."""
+        message, self._message = self._message, None
+        if message is not None:
+            if message.arrival is not None:
+                message.arrival.discard()
+            message.status = commands.PROCESSING_FAILURE
+            self._answer(message)
+
+    def _command_piece(self, context_id: int, size: int, *, last: bool) -> None:
+        if self._message is not None:
+            raise ProtocolFault(AbortReason.UNEXPECTED_PARAMETER)  # a data set is due; no asynchronous operations
+        if self._command and context_id != self._command_context:
+            raise ProtocolFault(AbortReason.UNEXPECTED_PARAMETER)
+        if len(self._command) + size > commands.LONGEST_BYTES:
+            raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE)
+        with self._lock:
+            self.busy = True
+        self._command += self._wire.exactly(size)
+        self._command_context = context_id
+        if not last:
+            return
+        try:
+            command = commands.parse(bytes(self._command))
+        except commands.MalformedCommand:
+            raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE) from None
+        self._command.clear()
+        if command.field & commands.RESPONSE:
+            raise ProtocolFault(AbortReason.UNEXPECTED_PARAMETER)  # nothing was asked
+        self._begin(_Message(context_id, command, time.perf_counter()))
+
+    def _begin(self, message: _Message) -> None:
+        """A command is whole: settle what will be answered, and, for an object that may be stored, open its file."""
+        self._message = message
+        command = message.command
+        abstract, syntax = self._terms.syntaxes[message.context_id]
+        if command.field == commands.C_STORE_RQ:
+            if command.class_uid != abstract or abstract == VERIFICATION:
+                message.status = commands.CLASS_NOT_SUPPORTED
+            elif not 0 < len(command.instance_uid) <= commands.LONGEST_UID:
+                message.status = commands.INVALID_INSTANCE
+            elif not command.has_data_set:
+                message.status = commands.CANNOT_UNDERSTAND
+            else:
+                message.arrival = Arrival(self._arrivals, command=command, caller=self._terms.caller, syntax=syntax)
+        elif command.field not in (commands.C_ECHO_RQ, commands.C_CANCEL_RQ):
+            message.status = commands.UNRECOGNIZED_OPERATION
+        if not command.has_data_set:
+            self._finish(message)
+
+    def _data_piece(self, context_id: int, size: int, *, last: bool) -> None:
+        message = self._message
+        if message is None or context_id != message.context_id:
+            raise ProtocolFault(AbortReason.UNEXPECTED_PARAMETER)
+        while size:
+            fragment = self._wire.some(size)
+            size -= len(fragment)
+            if message.arrival is not None:
+                message.arrival.write(fragment)
+        if last:
+            self._finish(message)
+
+    def _finish(self, message: _Message) -> None:
+        """A request is here with all its data: do it, answer, be ready for the next."""
+        if message.arrival is not None:
+            message.status = message.arrival.finish()
+        self._message = None
+        self._answer(message)
+        with self._lock:
+            self.busy = False
+
+    def _answer(self, message: _Message) -> None:
+        command = message.command
+        if command.field == commands.C_STORE_RQ:
+            self._count(message)
+        if command.field == commands.C_CANCEL_RQ:
+            return  # nothing here can be cancelled, and it has no answer of its own (PS3.7 9.3.2.3)
+        self._wire.send(
+            pdus.command_pdus(
+                commands.response(command, message.status),
+                context_id=message.context_id,
+                longest_pdu_bytes=self._terms.peer_pdu_bytes,
+            )
+        )
+
+    def _count(self, message: _Message) -> None:
+        self._metrics.received.labels(result=_RESULTS.get(message.status, "refused")).inc()
+        self._metrics.store_seconds.observe(time.perf_counter() - message.began)
+        if message.status == commands.SUCCESS and message.arrival is not None:
+            self.stored += 1
+            self._metrics.received_bytes.inc(message.arrival.size_bytes)

@@ -1,0 +1,176 @@
+"""Settings: what differs between machines, from `DEID_*` environment variables and `HOME/.env`.
+
+Few, strict, with units in their names. What differs between *studies* is policy, and lives in YAML, not here.
+Also the layout of a home folder: one place knows where a running gateway keeps its things.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from dotenv import dotenv_values
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from gateway.errors import EnvironmentFault, UsageError
+
+SHIPPED_POLICIES = Path(__file__).resolve().parent.parent / "policies"
+
+
+def _words(value: object) -> object:
+    return [word for word in re.split(r"[,\s]+", value) if word] if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], NoDecode]
+
+
+class Settings(BaseSettings):
+    """Every setting, its unit and its default. Unknown `DEID_*` names are refused by `load_settings`."""
+
+    model_config = SettingsConfigDict(env_prefix="DEID_", extra="ignore", frozen=True, validate_default=True)
+
+    policies: Path = Field(SHIPPED_POLICIES, description="folder of policy YAML, routes.yaml and destinations.yaml")
+    key: SecretStr | None = Field(None, description="master key, hex; else HOME/keys/master.key or DEID_KEY_FILE")
+    key_file: Path | None = Field(None, description="file that holds the master key in hex, mode 0600")
+    database_url: str = Field("", description="SQLAlchemy URL; empty = SQLite in HOME (embedded)")
+
+    ae_title: str = Field("DEID", max_length=16, description="our AE title, called by the PACS, calling the archive")
+    dicom_host: str = Field("127.0.0.1", description="address that the DICOM port binds to")
+    dicom_port: int = Field(11112, ge=0, le=65535, description="0 = any free port")
+    http_host: str = Field("127.0.0.1", description="address that /metrics, /healthz and /readyz bind to")
+    http_port: int = Field(8080, ge=0, le=65535, description="0 = any free port")
+    allowed_peers: Words = Field(
+        (), description="who may send: AET@host, comma separated; * for any host; empty = nobody"
+    )
+    called_ae_titles: Words = Field((), description="AE titles we answer to besides ae_title, for routing by called AE")
+    private_sop_classes: Words = Field((), description="private storage SOP classes to accept (and then hold)")
+    max_pdu_bytes: int = Field(131072, ge=4096, le=1 << 24, description="largest PDU we accept")
+    network_timeout_s: float = Field(60.0, gt=0, description="a silent peer is dropped after this")
+    max_associations: int = Field(50, ge=1, description="associations at once")
+    min_free_bytes: int = Field(1 << 30, ge=0, description="disk watermark: below it associations are refused")
+
+    quiet_s: float = Field(30.0, ge=0, description="a study is complete when nothing came for this long")
+    forced_complete_s: float = Field(3600.0, gt=0, description="a study is closed after this, whatever still comes")
+    use_expected_count: bool = Field(True, description="close early when NumberOfStudyRelatedInstances is reached")
+    poll_s: float = Field(0.5, gt=0, le=1.0, description="how often the engine looks for intents and quiet studies")
+
+    workers: int = Field(max(1, (os.cpu_count() or 2)), ge=1, description="processes for heavy steps")
+    retry_limit: int = Field(12, ge=1, description="attempts to reach an archive before the study is held")
+    retry_base_s: float = Field(5.0, gt=0, description="first pause between attempts; doubles up to retry_max_s")
+    retry_max_s: float = Field(900.0, gt=0, description="longest pause between attempts")
+
+    @field_validator("allowed_peers", "called_ae_titles", "private_sop_classes", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return _words(value)
+
+    @field_validator("allowed_peers")
+    @classmethod
+    def _peer(cls, peers: tuple[str, ...]) -> tuple[str, ...]:
+        for peer in peers:
+            title, at, host = peer.partition("@")
+            if not (at and title and host) or len(title) > 16:
+                raise ValueError("each peer is AET@host, e.g. PACS@10.0.0.7, or PACS@* for any host")
+        return peers
+
+
+def load_settings(home: Path, **overrides: object) -> Settings:
+    """Settings from `overrides`, then the environment, then `home/.env`. Raises UsageError with every fault at once."""
+    known = {f"DEID_{name.upper()}" for name in Settings.model_fields} | {"DEID_HOME"}
+    written = {name.upper() for name in (*os.environ, *dotenv_values(home / ".env"))}
+    unknown = sorted(name for name in written if name.startswith("DEID_") and name not in known)
+    if unknown:
+        raise UsageError(f"unknown settings: {', '.join(unknown)}; `deid-gateway serve --help` lists those that exist")
+    try:
+        return Settings(_env_file=home / ".env", **overrides)  # type: ignore[call-arg, arg-type]
+    except ValidationError as error:
+        faults = "; ".join(f"DEID_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors(include_input=False))
+        raise UsageError(f"settings: {faults}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a running gateway keeps what it owns. Every folder is 0700."""
+
+    root: Path
+
+    FOLDERS = ("keys", "spool", "work", "held", "vault", "policies", "logs", "journal")
+
+    @property
+    def master_key(self) -> Path:
+        return self.root / "keys" / "master.key"
+
+    @property
+    def spool(self) -> Path:
+        return self.root / "spool"
+
+    @property
+    def work(self) -> Path:
+        """Candidates: encoded, not yet cleared or not yet sent. Pseudonymous."""
+        return self.root / "work"
+
+    @property
+    def held(self) -> Path:
+        """What `scrub` could not clear."""
+        return self.root / "held"
+
+    @property
+    def journal(self) -> Path:
+        return self.root / "journal"
+
+    @property
+    def policy_snapshots(self) -> Path:
+        """Policies by digest: a study finishes under the policy it began with."""
+        return self.root / "policies"
+
+    @property
+    def ledger(self) -> Path:
+        return self.root / "ledger.jsonl"
+
+    @property
+    def database(self) -> Path:
+        return self.root / "database.sqlite"
+
+    @property
+    def engine_database(self) -> Path:
+        return self.root / "engine.sqlite"
+
+    @property
+    def engine_lock(self) -> Path:
+        return self.root / "engine.lock"
+
+    def create(self, *, generate_key: bool = True) -> bool:
+        """Make the folders and, when there is none, a master key (mode 0600). True when a key was generated.
+
+        Without `generate_key` the key is held elsewhere (DEID_KEY, DEID_KEY_FILE): a second one lying here would take
+        its place, unnoticed, once that setting is forgotten. Raises EnvironmentFault when a folder cannot be made ours.
+        """
+        try:
+            for folder in (self.root, *(self.root / name for name in self.FOLDERS)):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.chmod(0o700)
+        except OSError as error:
+            raise EnvironmentFault(
+                f"{self.root} cannot be made a home: {error.strerror}; name a folder that belongs to this user"
+            ) from error
+        if not generate_key:
+            return False
+        try:
+            handle = os.open(self.master_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return False
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        return True
+
+    def require(self) -> None:
+        """Raise EnvironmentFault unless `create` was run here."""
+        if not (self.root / "keys").is_dir():
+            raise EnvironmentFault(f"{self.root} is not a gateway home; run `deid-gateway init {self.root}` first")

@@ -1,0 +1,37 @@
+{{/* What the init container and the gateway share: settings by environment, and what is mounted. */}}
+
+{{- define "deid.environment" -}}
+- {name: DEID_HOME, value: /var/lib/deid/home}
+- {name: DEID_KEY_FILE, value: /etc/deid/keys/master.key}
+- {name: DEID_DICOM_HOST, value: 0.0.0.0}
+- {name: DEID_DICOM_PORT, value: "11112"}
+- {name: DEID_HTTP_HOST, value: 0.0.0.0}
+- {name: DEID_HTTP_PORT, value: "8080"}
+- {name: DEID_POLICIES, value: /etc/deid/policies}
+{{- range $name, $value := .Values.settings }}
+- name: DEID_{{ $name | snakecase | upper }}
+  value: {{ include "deid.setting" $value | quote }}
+{{- end }}
+{{- with .Values.database.existingSecret }}
+- name: DEID_DATABASE_URL
+  valueFrom:
+    secretKeyRef: {name: {{ . | quote }}, key: {{ $.Values.database.key | quote }}}
+{{- end }}
+{{- end -}}
+
+{{- define "deid.mounts" -}}
+- {name: home, mountPath: /var/lib/deid}
+- {name: tmp, mountPath: /tmp}
+- {name: master-key, mountPath: /etc/deid/keys, readOnly: true}
+{{- if .Values.policies }}
+- {name: policies, mountPath: /etc/deid/policies, readOnly: true}
+{{- end }}
+{{- end -}}
+
+{{- define "deid.containerSecurity" -}}
+allowPrivilegeEscalation: false
+privileged: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}

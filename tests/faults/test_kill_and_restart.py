@@ -1,0 +1,166 @@
+"""kill -9 at random points under load: every study ends once, every instance reaches the archive, bytes as without kills."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pydicom
+import pytest
+from pydicom.uid import generate_uid
+
+from gateway.ledger import Ledger
+from gateway.pseudonyms import Keys, master_key
+from gateway.settings import Home, load_settings
+from gateway.study import State
+from peers import Postgres, need
+from planting import base
+from running import Archive, GatewayProcess, archive, policies_for, send
+
+STUDIES = 50
+INSTANCES = 2
+KILLS = 20
+
+
+def the_studies() -> list[list[pydicom.Dataset]]:
+    """50 studies of 2 instances, the same in every run."""
+    studies = []
+    for number in range(STUDIES):
+        study_uid = generate_uid(entropy_srcs=["crash", str(number)])
+        series_uid = generate_uid(entropy_srcs=["crash", str(number), "series"])
+        studies.append([])
+        for instance in range(INSTANCES):
+            ds = base()
+            ds.PatientID = f"LEAK{number:04d}"
+            ds.StudyInstanceUID, ds.SeriesInstanceUID, ds.InstanceNumber = study_uid, series_uid, instance + 1
+            ds.FrameOfReferenceUID = generate_uid(entropy_srcs=["crash", str(number), "frame"])
+            ds.SOPInstanceUID = generate_uid(entropy_srcs=["crash", str(number), str(instance)])
+            ds.file_meta.MediaStorageSOPInstanceUID = ds.SOPInstanceUID
+            studies[-1].append(ds)
+    return studies
+
+
+def send_all(studies: list[list[pydicom.Dataset]], port: int, stop: threading.Event) -> None:
+    """A PACS: sends until it is told that the object is safe."""
+    for study in studies:
+        for ds in study:
+            while not stop.is_set() and send(ds, port) != 0x0000:
+                time.sleep(0.05)
+
+
+def wait_all_ended(gateway: GatewayProcess, *, seconds: float) -> None:
+    database = gateway.database()
+    deadline = time.monotonic() + seconds
+    try:
+        while True:
+            jobs = database.jobs_in()
+            if not database.studies_in("received") and not database.unfinished_jobs() and jobs:
+                return
+            assert time.monotonic() < deadline, database.count_states()
+            time.sleep(0.2)
+    finally:
+        database.close()
+
+
+@contextmanager
+def load(gateway: GatewayProcess, seconds: float) -> Iterator[None]:
+    """Two senders at work; they must be through at the end."""
+    studies = the_studies()
+    stop = threading.Event()
+    senders = [
+        threading.Thread(target=send_all, args=(studies[half::2], gateway.dicom_port, stop), daemon=True)
+        for half in (0, 1)
+    ]
+    for sender in senders:
+        sender.start()
+    try:
+        yield
+        for sender in senders:
+            sender.join(timeout=seconds)
+            assert not sender.is_alive(), "a sender is not through"
+    finally:
+        stop.set()
+
+
+def run(home: Home, policies: Path, kills: int, environment: dict[str, str], seed: int) -> GatewayProcess:
+    """All studies through one gateway, with so many kills while it works. The gateway is stopped at the end."""
+    gateway = GatewayProcess(home, policies, environment)
+    gateway.start()
+    dice = random.Random(seed)
+    try:
+        with load(gateway, seconds=120):
+            for _ in range(kills):
+                time.sleep(dice.uniform(0.05, 1.2))
+                gateway.kill()
+                gateway.start(wait=dice.random() < 0.7)  # some kills hit a gateway that is still starting
+            gateway.wait_ready()
+        wait_all_ended(gateway, seconds=180)
+    finally:
+        code = gateway.stop()
+    assert code == 0
+    return gateway
+
+
+def fresh_home(folder: Path, key_of: Home | None = None) -> Home:
+    home = Home(folder)
+    home.create()
+    if key_of is not None:
+        shutil.copy(key_of.master_key, home.master_key)
+    return home
+
+
+def check(gateway: GatewayProcess, kept: Archive) -> None:
+    """Exactly one final state for every study, each instance in the archive, never with two kinds of bytes."""
+    database = gateway.database()
+    jobs = database.jobs_in()
+    assert len(jobs) == len({(job.study_key, job.generation) for job in jobs})
+    assert {job.study_key for job in jobs} == {
+        Keys(master_key(gateway.home, load_settings(gateway.home.root))).opaque("study", str(s[0].StudyInstanceUID))
+        for s in the_studies()
+    }
+    assert {job.state for job in jobs} == {State.SENT}
+    assert len(kept.received) == STUDIES * INSTANCES
+    for arrivals in kept.received.values():
+        assert len(set(arrivals)) == 1
+    sent = sum(len(database.receipts(job.job_key)) for job in jobs)
+    assert sent == STUDIES * INSTANCES
+    database.close()
+    keys = Keys(master_key(gateway.home, load_settings(gateway.home.root)))
+    ledger = Ledger(gateway.home.ledger, keys.ledger)
+    assert ledger.verify().sound
+    decisions = [line["event"] for line in ledger.lines()]
+    assert decisions.count("sent") == len(jobs)
+    assert not list((gateway.home.spool / "incoming").glob("*"))
+
+
+def crash(tmp_path: Path, environment: dict[str, str], calm_environment: dict[str, str]) -> None:
+    crashed_home = fresh_home(tmp_path / "crashed")
+    calm_home = fresh_home(tmp_path / "calm", key_of=crashed_home)
+    with archive() as calm:
+        check(run(calm_home, policies_for(tmp_path / "calm-policies", calm.url), 0, calm_environment, 0), calm)
+    with archive() as kept:
+        check(run(crashed_home, policies_for(tmp_path / "policies", kept.url), KILLS, environment, 20), kept)
+    assert {uid: set(arrivals) for uid, arrivals in kept.received.items()} == {
+        uid: set(arrivals) for uid, arrivals in calm.received.items()
+    }
+    # What the archive had taken when the kill came is offered again, with the same bytes; not more than one a kill and worker.
+    again = sum(len(arrivals) - 1 for arrivals in kept.received.values())
+    assert again <= KILLS * 4
+
+
+@pytest.mark.timeout(600)
+def test_kills_lose_nothing_and_send_nothing_twice_that_differs_on_sqlite(tmp_path: Path) -> None:
+    crash(tmp_path, {}, {})
+
+
+@pytest.mark.peer
+@pytest.mark.timeout(600)
+def test_kills_lose_nothing_and_send_nothing_twice_that_differs_on_postgresql(tmp_path: Path) -> None:
+    need("postgres")
+    with Postgres() as calm_url, Postgres() as url:
+        crash(tmp_path, {"DEID_DATABASE_URL": url}, {"DEID_DATABASE_URL": calm_url})

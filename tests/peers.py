@@ -1,0 +1,305 @@
+"""Real peers for tests: DCMTK's tools, Orthanc, PostgreSQL; on loopback, on free ports, in temporary folders.
+
+A missing peer skips its test with a reason that is seen (`need`); in CI it fails. Whatever is started here ends with
+its `with` block, and with the process that started it, even when that one is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import pytest
+
+PACKAGES = {"dcmtk": "dcmtk", "orthanc": "orthanc", "postgres": "postgresql"}
+START_S = 30.0
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _program(name: str, *folders: str) -> str | None:
+    """Full path of a program. The folder of our own virtual environment is left out: pynetdicom installs a storescu."""
+    own = Path(sys.prefix).resolve()
+    path = [f for f in os.environ.get("PATH", "").split(os.pathsep) if f and own not in Path(f).resolve().parents]
+    return shutil.which(name, path=os.pathsep.join([*folders, *path, "/usr/bin", "/usr/sbin", "/usr/local/bin"]))
+
+
+def _postgres_folder() -> str | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda p: int(p.parts[-3].split(".")[0]))
+    if found:
+        return str(found[-1].parent)
+    initdb = _program("initdb")
+    return str(Path(initdb).resolve().parent) if initdb else None
+
+
+def available(peer: str) -> bool:
+    """Whether `peer` ("dcmtk", "orthanc", "postgres") is installed."""
+    found = {
+        "dcmtk": lambda: all(_program(tool) for tool in ("storescu", "dcmsend", "storescp", "echoscu", "dcmdump")),
+        "orthanc": lambda: _program("Orthanc") is not None,
+        "postgres": lambda: _postgres_folder() is not None,
+    }
+    return bool(found[peer]())
+
+
+def need(peer: str) -> None:
+    """Skip the test, visibly, when `peer` is missing; in CI, where it must be there, fail."""
+    if available(peer):
+        return
+    text = f"{peer} is not installed: apt-get install {PACKAGES[peer]}"
+    if os.environ.get("CI"):
+        pytest.fail(text)
+    pytest.skip(text)
+
+
+def dcmtk(name: str) -> str:
+    """Path of one of DCMTK's tools: storescu, dcmsend, storescp, echoscu, dcmdump … Skips when missing."""
+    need("dcmtk")
+    path = _program(name)
+    assert path is not None, f"dcmtk is there, {name} is not"
+    return path
+
+
+def free_port() -> int:
+    """A TCP port of loopback that nobody listens on now. Somebody else may take it: `starting` tries again."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listening(port: int) -> bool:
+    """True when something accepts connections on this port of loopback."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def spawn(
+    args: Sequence[str], *, output: IO[bytes] | None = None, user: str | None = None, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a program that dies with us. `user` only when we are root."""
+    who = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []} if user else {}
+    return subprocess.Popen(
+        list(args),
+        stdin=subprocess.DEVNULL,
+        stdout=output or subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **(env or {})},
+        preexec_fn=_die_with_parent,
+        **who,  # type: ignore[arg-type]
+    )
+
+
+def end(process: subprocess.Popen[bytes], *, how: signal.Signals = signal.SIGTERM, patience_s: float = 10.0) -> None:
+    """Ask it to end, wait, then kill it."""
+    if process.poll() is None:
+        process.send_signal(how)
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    process.wait()
+
+
+def wait_until(true: Callable[[], bool], *, seconds: float, what: str) -> None:
+    """Return when `true()`; AssertionError naming `what` after `seconds`."""
+    give_up = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < give_up, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def starting(
+    ports: int,
+    command: Callable[[Sequence[int]], Sequence[str]],
+    ready: Callable[[Sequence[int]], bool],
+    log: Path,
+    *,
+    user: str | None = None,
+    env: dict[str, str] | None = None,
+    how: signal.Signals = signal.SIGTERM,
+) -> Iterator[list[int]]:
+    """Run `command(ports)` on free ports until it is `ready`; with other ports when it ended before that."""
+    for _ in range(3):
+        chosen = [free_port() for _ in range(ports)]
+        with open(log, "wb") as output:
+            process = spawn(command(chosen), output=output, user=user, env=env)
+        try:
+            give_up = time.monotonic() + START_S
+            while process.poll() is None and time.monotonic() < give_up:
+                if ready(chosen):
+                    yield chosen
+                    return
+                time.sleep(0.05)
+        finally:
+            end(process, how=how)
+    raise AssertionError(f"did not start; its output ends: {log.read_text(errors='replace')[-600:]}")
+
+
+class Dicom(NamedTuple):
+    """Where a storage SCP listens."""
+
+    host: str
+    port: int
+    ae_title: str
+
+    @property
+    def url(self) -> str:
+        return f"dicom://{self.ae_title}@{self.host}:{self.port}"
+
+
+@contextlib.contextmanager
+def storescp(folder: Path, *options: str, ae_title: str = "STORESCP") -> Iterator[Dicom]:
+    """DCMTK's storage SCP writing to `folder`; "+B" among `options` keeps data sets byte for byte."""
+    tool = dcmtk("storescp")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def command(ports: Sequence[int]) -> list[str]:
+        return [tool, "-aet", ae_title, "-od", str(folder), *options, str(ports[0])]
+
+    log = folder.parent / f"{folder.name}.storescp.log"
+    env = {"TCP_NODELAY": "1"}
+    with starting(1, command, lambda ports: listening(ports[0]), log, env=env) as (port,):
+        yield Dicom("127.0.0.1", port, ae_title)
+
+
+@dataclass(frozen=True)
+class OrthancServer:
+    """A running Orthanc."""
+
+    dicom: Dicom
+    http_port: int
+
+    def get(self, path: str) -> bytes:
+        """Body of GET `path`."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=30) as answer:
+            return bytes(answer.read())
+
+    def instances(self) -> list[str]:
+        """Orthanc's ids of all stored instances."""
+        return list(json.loads(self.get("/instances")))
+
+    def file(self, instance: str) -> bytes:
+        """The DICOM file of one instance as Orthanc stored it; its file meta is Orthanc's own."""
+        return self.get(f"/instances/{instance}/file")
+
+    def files_by_sop_uid(self) -> dict[str, bytes]:
+        """Every stored file by its SOP Instance UID."""
+        tags = {i: json.loads(self.get(f"/instances/{i}"))["MainDicomTags"] for i in self.instances()}
+        return {tag["SOPInstanceUID"]: self.file(instance) for instance, tag in tags.items()}
+
+    def ready(self) -> bool:
+        try:
+            self.get("/system")
+        except (OSError, urllib.error.URLError):
+            return False
+        return listening(self.dicom.port)
+
+
+@contextlib.contextmanager
+def Orthanc(folder: Path | None = None, **options: object) -> Iterator[OrthancServer]:
+    """Orthanc with an empty store that takes every peer, SOP class and syntax. `options` override its config."""
+    need("orthanc")
+    program = _program("Orthanc")
+    assert program is not None
+    root = Path(tempfile.mkdtemp(prefix="orthanc-", dir=folder))
+    config = root / "orthanc.json"
+
+    def command(ports: Sequence[int]) -> list[str]:
+        settings: dict[str, object] = {
+            "Name": "test archive",
+            "StorageDirectory": str(root / "store"),
+            "IndexDirectory": str(root / "index"),
+            "StorageCompression": False,
+            "Plugins": [],
+            "HttpPort": ports[1],
+            "RemoteAccessAllowed": False,
+            "AuthenticationEnabled": False,
+            "HttpThreadsCount": 4,
+            "DicomServerEnabled": True,
+            "DicomAet": "ORTHANC",
+            "DicomPort": ports[0],
+            "DicomCheckCalledAet": False,
+            "DicomCheckModalityHost": False,
+            "DicomAlwaysAllowEcho": True,
+            "DicomAlwaysAllowStore": True,
+            "AcceptedTransferSyntaxes": ["*"],
+            "UnknownSopClassAccepted": True,
+            "OverwriteInstances": True,
+            "StoreMD5ForAttachments": False,
+        }
+        config.write_text(json.dumps({**settings, **options}))
+        return [program, str(config)]
+
+    def server(ports: Sequence[int]) -> OrthancServer:
+        return OrthancServer(Dicom("127.0.0.1", ports[0], "ORTHANC"), ports[1])
+
+    try:
+        env = {"TCP_NODELAY": "1"}
+        with starting(2, command, lambda ports: server(ports).ready(), root / "orthanc.log", env=env) as ports:
+            yield server(ports)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def Postgres() -> Iterator[str]:
+    """A fresh PostgreSQL on loopback; gives the SQLAlchemy URL of its empty database `gateway`."""
+    need("postgres")
+    programs = _postgres_folder()
+    assert programs is not None
+    user = ("postgres" if _has_user("postgres") else "nobody") if os.geteuid() == 0 else None  # refuses to run as root
+    root = Path(tempfile.mkdtemp(prefix="postgres-"))
+    try:
+        if user:
+            shutil.chown(root, user)
+        data = str(root / "data")
+        make = [f"{programs}/initdb", "-D", data, "-U", "gateway", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+        with open(root / "initdb.log", "wb") as output:
+            assert spawn(make, output=output, user=user).wait() == 0, (root / "initdb.log").read_text(errors="replace")
+
+        def command(ports: Sequence[int]) -> list[str]:
+            fast = ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "shared_buffers=32MB"]
+            where = ["-h", "127.0.0.1", "-p", str(ports[0]), "-k", str(root)]
+            return [f"{programs}/postgres", "-D", data, *where, *fast]
+
+        def ready(ports: Sequence[int]) -> bool:
+            ask = [f"{programs}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(ports[0]), "-U", "gateway"]
+            return subprocess.run(ask, check=False).returncode == 0
+
+        # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients to leave.
+        with starting(1, command, ready, root / "postgres.log", user=user, how=signal.SIGINT) as (port,):
+            create = [f"{programs}/createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "gateway", "gateway"]
+            subprocess.run(create, check=True)
+            yield f"postgresql+psycopg://gateway@127.0.0.1:{port}/gateway"
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _has_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
