@@ -64,7 +64,12 @@ REASONS: dict[str, Reason] = {
         ),
         Reason("missing_patient_id", _H, "an object has no Patient ID", "correct it at the PACS and send it again"),
         Reason("no_instances", _H, "nothing of this study is left to send", "look at what was dropped and why"),
-        Reason("policy_withdrawn", _H, "the policy this study began under is no longer on disk", "restore the file"),
+        Reason(
+            "policy_withdrawn",
+            _H,
+            "the policy this study began under is gone, or this version reads it differently",
+            "rerun it under the policies of now",
+        ),
         Reason(
             "destination_unknown", _H, "the destination is not in destinations.yaml", "add it, then release the study"
         ),

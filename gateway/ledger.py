@@ -23,8 +23,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from gateway.durable import writing
 from gateway.errors import EnvironmentFault
-from gateway.spool import writing
 from gateway.study import canonical_json
 
 GENESIS = "0" * 64

@@ -1,69 +1,17 @@
-"""The intake spool and every other durable file: temp, fsync, rename, fsync of the folder.
+"""The intake spool: received originals until retention removes them.
 
-Names are ours and random; nothing a peer sends ever becomes a path (cases.md 27). Originals live here, mode 0700, until
-retention removes them; this is one of the three places where identity may lie.
+Names are ours and random; nothing a peer sends ever becomes a path (cases.md 27). Mode 0700: this is one of the three
+places where identity may lie.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
-PART = ".part"
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in this folder survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_file(path: Path) -> None:
-    """Flush a file that another piece of code has written and closed."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def make_folder(folder: Path) -> Path:
-    """The folder, 0700, made durable. Existing ones are left as they are."""
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        sync_folder(folder.parent)
-    return folder
-
-
-def publish(part: Path, target: Path) -> None:
-    """Rename a complete, synced `.part` to its final name, replacing what an earlier try left there."""
-    os.replace(part, target)
-    sync_folder(target.parent)
-
-
-@contextmanager
-def writing(target: Path) -> Iterator[BinaryIO]:
-    """Write `target` so that it is either whole and on disk, or not there."""
-    part = target.with_name(target.name + f".{secrets.token_hex(4)}{PART}")
-    try:
-        with open(part, "xb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        publish(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+from gateway.durable import PART, make_folder, publish, sync_folder
 
 
 @dataclass(frozen=True, slots=True)

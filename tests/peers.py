@@ -170,8 +170,9 @@ class Dicom(NamedTuple):
 
 
 @contextlib.contextmanager
-def storescp(folder: Path, *options: str, ae_title: str = "STORESCP") -> Iterator[Dicom]:
-    """DCMTK's storage SCP writing to `folder`; "+B" among `options` keeps data sets byte for byte."""
+def storescp(folder: Path, *options: str, ae_title: str = "STORESCP", nodelay: bool = True) -> Iterator[Dicom]:
+    """DCMTK's storage SCP writing to `folder`; "+B" among `options` keeps data sets byte for byte. Without `nodelay` it
+    runs as shipped, with Nagle's algorithm on."""
     tool = dcmtk("storescp")
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -179,7 +180,7 @@ def storescp(folder: Path, *options: str, ae_title: str = "STORESCP") -> Iterato
         return [tool, "-aet", ae_title, "-od", str(folder), *options, str(ports[0])]
 
     log = folder.parent / f"{folder.name}.storescp.log"
-    env = {"TCP_NODELAY": "1"}
+    env = {"TCP_NODELAY": "1"} if nodelay else {}
     with starting(1, command, lambda ports: listening(ports[0]), log, env=env) as (port,):
         yield Dicom("127.0.0.1", port, ae_title)
 

@@ -197,13 +197,19 @@ PLACES: dict[str, Place] = {
     "curve group": Place(lambda ds: (ds.add_new(0x50000022, "LO", NAME), ds.add_new(0x50003000, "OW", NAME.encode()))),
     "functional groups": Place(_functional_groups),
     "staff names": Place(
-        attribute(OperatorsName=NAME, PhysiciansOfRecord=NAME, NameOfPhysiciansReadingStudy=NAME, ContentCreatorName=NAME,
+        attribute(
+            OperatorsName=NAME,
+            PhysiciansOfRecord=NAME,
+            NameOfPhysiciansReadingStudy=NAME,
+            ContentCreatorName=NAME,
         )
     ),
     "unknown standard element": Place(element(0x00100FF0, "LO", NAME)),
     "group length": Place(element(0x00100000, "UL", 999)),
     "wrong VR": Place(patch=_wrong_vr),
-    "icon": Place(attribute(IconImageSequence=Sequence([item(Rows=1, Columns=16, BitsAllocated=8, PixelData=NAME.encode())]))),
+    "icon": Place(
+        attribute(IconImageSequence=Sequence([item(Rows=1, Columns=16, BitsAllocated=8, PixelData=NAME.encode())]))
+    ),
     "signature": Place(
         attribute(DigitalSignaturesSequence=Sequence([item(CertificateOfSigner=NAME.encode(), MACIDNumber=1)]))
     ),

@@ -68,6 +68,7 @@ class DemoStudy:
 
     file: str
     modality: str
+    instances: int
     job: JobRow | None
     state: str
     reason: str
@@ -97,8 +98,10 @@ def local_archive(folder: Path) -> Iterator[int]:
 
     archive = AE(ae_title=ARCHIVE)
     for context in AllStoragePresentationContexts:
-        archive.add_supported_context(context.abstract_syntax, pydicom.uid.AllTransferSyntaxes)
+        archive.add_supported_context(str(context.abstract_syntax), pydicom.uid.AllTransferSyntaxes)
     server = archive.start_server(("127.0.0.1", 0), block=False, evt_handlers=[(evt.EVT_C_STORE, store)])
+    if server is None:
+        raise EnvironmentFault("the archive of the demo did not start")
     try:
         yield server.server_address[1]
     finally:
@@ -174,11 +177,14 @@ def _ended(gateway: Gateway, path: Path) -> DemoStudy:
     dataset = pydicom.dcmread(path, stop_before_pixels=True)
     parts = gateway.parts
     study_key = parts.keys.opaque("study", str(dataset.StudyInstanceUID))
+    count = len(parts.database.instances_of(study_key, 1))
     jobs = parts.database.jobs_of(study_key, 1)
     if jobs:
-        return DemoStudy(path.name, dataset.Modality, jobs[0], str(jobs[0].state), jobs[0].reason)
+        return DemoStudy(path.name, dataset.Modality, count, jobs[0], str(jobs[0].state), jobs[0].reason)
     study = parts.database.study(study_key, 1)
-    return DemoStudy(path.name, dataset.Modality, None, study.state if study else "?", study.reason if study else "")
+    return DemoStudy(
+        path.name, dataset.Modality, count, None, study.state if study else "?", study.reason if study else ""
+    )
 
 
 def _excerpt(gateway: Gateway, path: Path, archive: Path) -> tuple[tuple[str, str, str], ...]:

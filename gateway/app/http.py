@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from gateway.errors import EnvironmentFault
-from gateway.observe import Metrics
+from gateway.observe import Metrics, log, origin
 
 
 class StatusServer:
@@ -55,13 +57,19 @@ class StatusServer:
             def log_message(self, *_arguments: object) -> None:
                 """Requests are not logged: a path can hold anything."""
 
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_arguments: object) -> None:
+                """A client that hangs up is no news, and a traceback on stderr would carry texts."""
+                log("http_failed", level=logging.WARNING, exception=origin(sys.exception() or RuntimeError()))
+
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = Server((host, port), Handler)
         except OSError as error:
             raise EnvironmentFault(
                 f"cannot listen on {host}:{port} for HTTP ({error.strerror}); set DEID_HTTP_PORT or DEID_HTTP_HOST"
             ) from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
 
     @property

@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from gateway.app.registry import REGISTRY
-from gateway.errors import Hold
+from gateway.durable import writing
+from gateway.errors import Hold, UsageError
 from gateway.policy import Policy, PolicySet, load_policies
-from gateway.spool import writing
 
 
 class Policies:
@@ -38,10 +38,7 @@ class Policies:
 
     def of(self, digest: str) -> Policy:
         """The policy of a digest. Raises Hold `policy_withdrawn`."""
-        policy = Policy.from_snapshot(self.snapshot(digest), REGISTRY)
-        if policy.digest != digest:  # edited, or the standard's table changed under it
-            raise Hold("policy_withdrawn", at=digest[:12])
-        return policy
+        return restore(self.snapshot(digest), digest)
 
     def _read(self, digest: str) -> str:
         try:
@@ -51,3 +48,14 @@ class Policies:
 
     def _path(self, digest: str) -> Path:
         return self._snapshots / f"{digest}.json"
+
+
+def restore(snapshot: str, digest: str = "") -> Policy:
+    """The policy of a snapshot. Raises Hold `policy_withdrawn` when this build or its tables cannot carry it out."""
+    try:
+        policy = Policy.from_snapshot(snapshot, REGISTRY)
+    except UsageError:
+        raise Hold("policy_withdrawn", at=digest[:12]) from None
+    if digest and policy.digest != digest:  # edited, or the standard's table changed under it
+        raise Hold("policy_withdrawn", at=digest[:12])
+    return policy

@@ -22,6 +22,7 @@ from gateway.app.intake import Examined, examine, looks_like_dicom, require_soun
 from gateway.app.journal import Decision, Journal, journal_key
 from gateway.app.steps import told, total
 from gateway.app.workers import Workers, judge_job, scrub_instance
+from gateway.durable import make_folder, writing
 from gateway.errors import Refuse, StudyError
 from gateway.forward import TransportOptions, forward, open_transport
 from gateway.gate import Judgement, Pair
@@ -29,7 +30,6 @@ from gateway.ledger import Ledger
 from gateway.policy import Policy
 from gateway.pseudonyms import Keys, Pseudonyms
 from gateway.settings import Home, Settings
-from gateway.spool import make_folder, writing
 from gateway.study import Clearance, Receipt, State, Step
 
 DESTINATION = "scrub-target"

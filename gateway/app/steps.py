@@ -16,6 +16,7 @@ from gateway.app.admission import Admission
 from gateway.app.parts import Parts
 from gateway.app.workers import judge_job, scrub_instance
 from gateway.database import JobRow
+from gateway.durable import make_folder
 from gateway.errors import Hold, Refuse, StudyError
 from gateway.flow import Leg, Next
 from gateway.forward import TransportOptions, forward, open_transport
@@ -23,7 +24,6 @@ from gateway.gate import Judgement, Pair
 from gateway.observe import log
 from gateway.policy import Policy
 from gateway.pseudonyms import Pseudonyms
-from gateway.spool import make_folder
 from gateway.study import FINAL_STATES, Clearance, NotAssessed, Receipt, State, Step, Verdict
 
 DELIVERED = frozenset({"success", "warning"})

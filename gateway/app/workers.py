@@ -18,13 +18,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policies import restore
+from gateway.durable import PART, publish, sync_file
 from gateway.gate import Judgement, Pair, clear_by_review, judge
 from gateway.header import scrub_file
 from gateway.observe import silence_libraries
 from gateway.policy import Policy
 from gateway.pseudonyms import Pseudonyms
-from gateway.spool import PART, publish, sync_file
 from gateway.study import Clearance, Step, Verdict
 
 PR_SET_PDEATHSIG = 1
@@ -107,7 +107,7 @@ class Workers:
 @lru_cache(maxsize=32)
 def policy_of(snapshot: str) -> Policy:
     """The policy of a snapshot, kept between calls of one worker."""
-    return Policy.from_snapshot(snapshot, REGISTRY)
+    return restore(snapshot)
 
 
 def scrub_instance(source: Path, target: Path, snapshot: str, project_key: bytes) -> Step:

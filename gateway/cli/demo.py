@@ -33,18 +33,17 @@ def show(report: DemoReport) -> None:
     """The tables, the metrics, and where the files lie."""
     rows = [
         (
-            study.file,
-            study.modality,
+            f"{study.file} ({study.modality})",
             study.job.route if study.job else "-",
             study.job.policy if study.job else "-",
-            1,
+            study.instances,
             study.state,
             study.reason or "-",
-            f"archive ({study.job.destination})" if study.job and study.state == State.SENT else "held in the gateway",
+            study.job.destination if study.job and study.state == State.SENT else "stays here",
         )
         for study in report.studies
     ]
-    table("Studies", ["study", "modality", "route", "policy", "instances", "verdict", "reason", "where it went"], rows)
+    table("Studies", ["study", "route", "policy", "instances", "verdict", "reason", "went to"], rows)
     for code in sorted({study.reason for study in report.studies} - {""}):
         say(f"  [bold]{code}[/]: {REASONS[code].says}; {REASONS[code].hint}")
     say("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -20,10 +21,11 @@ def init(
 ) -> int:
     """Make a home folder with a new master key (mode 0600). Keep a copy of the key: without it no pseudonym recurs."""
     made = Home(home.expanduser().absolute())
-    if made.create():
+    brought = bool(os.environ.get("DEID_KEY") or os.environ.get("DEID_KEY_FILE"))
+    if made.create(generate_key=not brought):
         say(f"{made.root} is ready; back up {made.master_key}, it cannot be made again")
     else:
-        say(f"{made.root} is ready; its key was there already")
+        say(f"{made.root} is ready; its key is {'the one that DEID_KEY names' if brought else 'as it was'}")
     return 0
 
 
@@ -103,6 +105,4 @@ def cohort_hash(
 
 
 def _has_home() -> bool:
-    import os
-
     return bool(os.environ.get("DEID_HOME"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,9 @@ from rich.table import Table
 from gateway.errors import UsageError
 from gateway.settings import Home
 
-console = Console()
+PIPED_WIDTH = 140  # columns of a table that goes to a file or a pipe
+
+console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
 errors = Console(stderr=True)
 
 HomeOption = Annotated[

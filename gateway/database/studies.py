@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
 from gateway.database.job import Job
 from gateway.database.tables import instances, jobs, studies
@@ -15,7 +15,7 @@ from gateway.database.tables import instances, jobs, studies
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """One generation of a study. `state` is received, routed, held, rejected or refused; times in UTC seconds."""
+    """One generation of a study. `state`: received, routed, duplicate, held, rejected, refused. Times: UTC seconds."""
 
     study_key: str
     generation: int
@@ -165,12 +165,16 @@ class Studies:
                 connection.execute(update(instances).where(instances.c.serial == value["serial"]).values(**columns))
 
     def merge_generation(self, study_key: str, generation: int, into: int) -> None:
-        """A generation that brought only duplicates never was: its instances join an earlier one."""
+        """A generation that brought only duplicates: its instances join an earlier one. Its number is never used again,
+        because the engine knows workflows by it.
+        """
         with self.transaction() as connection:
             here = and_(instances.c.study_key == study_key, instances.c.generation == generation)
             connection.execute(update(instances).where(here).values(generation=into, use="duplicate"))
             connection.execute(
-                delete(studies).where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
+                update(studies)
+                .where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
+                .values(state="duplicate", routed_at=time.time())
             )
 
     def route_study(self, study_key: str, generation: int, new_jobs: Sequence[Job]) -> bool:

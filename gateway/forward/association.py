@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.errors import Retry
@@ -32,7 +32,7 @@ class Peer:
     ae_title: str
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Association:
@@ -71,26 +71,33 @@ class Association:
         """How many bytes of a data set fit in one PDU."""
         return self._piece_bytes
 
-    def store(self, context: Context, sop_instance_uid: str, pieces: Iterable[bytes | memoryview]) -> int:
-        """Send one data set, in pieces of at most `piece_bytes`; the archive's status."""
+    def store(
+        self,
+        context: Context,
+        sop_instance_uid: str,
+        pieces: Iterable[bytes | memoryview],
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> int:
+        """Send one data set, in pieces of at most `piece_bytes`, do `meanwhile`, and wait for the archive's status."""
         message_id = self._next_message_id()
         request = dimse.store_request(message_id, context.sop_class_uid, sop_instance_uid)
-        return self._exchange(self.accepted[context], message_id, request, pieces, dimse.STORE_RESPONSE)
+        context_id = self.accepted[context]
+        self._write(pdus.fragments(context_id, request, pieces, self._piece_bytes))
+        meanwhile()
+        return self._read_status(context_id, message_id, dimse.STORE_RESPONSE)
 
     def echo(self, context: Context) -> int:
         """C-ECHO; the status."""
         message_id = self._next_message_id()
-        request = dimse.echo_request(message_id)
-        return self._exchange(self.accepted[context], message_id, request, (), dimse.ECHO_RESPONSE)
+        context_id = self.accepted[context]
+        self._write(pdus.fragments(context_id, dimse.echo_request(message_id), (), self._piece_bytes))
+        return self._read_status(context_id, message_id, dimse.ECHO_RESPONSE)
 
     def _next_message_id(self) -> int:
         self._message_id = self._message_id % 0xFFFF + 1
         return self._message_id
 
-    def _exchange(
-        self, context_id: int, message_id: int, command: bytes, pieces: Iterable[bytes | memoryview], expected: int
-    ) -> int:
-        self._write(pdus.fragments(context_id, command, pieces, self._piece_bytes))
+    def _read_status(self, context_id: int, message_id: int, expected: int) -> int:
         answer = self._read_response(context_id)
         if answer.field != expected or answer.message_id != message_id or answer.has_data_set or answer.status is None:
             raise self._lost("an answer to something else")

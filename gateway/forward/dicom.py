@@ -3,19 +3,19 @@
 One presentation context for each SOP class and transfer syntax that is queued, so an archive that accepts one of them
 takes what it can (cases.md 73), over as many associations as 128 contexts each need. Every answer is kept by instance:
 a warning is stored, a failure is not (cases.md 68). An association that breaks loses the instance under way, which is
-sent again by the next call; the others go on over a new one, a few times. An archive that takes no association, or is
-silent, is left alone until the next call (cases.md 77).
+sent again by the next call; the others go on over a new one. An archive that takes no association is asked once and
+left alone until the next call (cases.md 77).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
+from typing import Self
 
 from gateway.errors import Hold, Retry, UsageError
 from gateway.forward import dimse
@@ -26,8 +26,9 @@ from gateway.forward.verified import Verified, open_verified
 from gateway.observe import log
 from gateway.study import Receipt
 
-ASSOCIATIONS = 3  # per call and group of contexts, when they break while sending
-BUSY_IN_A_ROW = 5  # answers "out of resources" after which the rest waits for the next call
+# An AE title may hold anything but control characters and backslash (PS3.5 6.2), so the last @ ends it.
+_URL = re.compile(r"dicom://(?P<title>[ -\[\]-~]{1,16})@(?P<host>\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):(?P<port>[0-9]{1,5})")
+FRUITLESS = 3  # associations in a row that broke without one answer, after which the rest waits for the next call
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +41,19 @@ class DicomTransport:
     @classmethod
     def at(cls, url: str, options: TransportOptions) -> DicomTransport:
         """The transport of `dicom://AET@host:port`. Raises UsageError for another form."""
-        parts = urlsplit(url)
-        try:
-            title, host, port = unquote(parts.username or "").strip(), parts.hostname, parts.port
-        except ValueError:
-            title, host, port = "", None, None
-        if parts.scheme != "dicom" or not host or not port or not 0 < len(title) <= 16 or not title.isascii():
+        form = _URL.fullmatch(url)
+        if form is None or not 0 < int(form["port"]) <= 65535:
             raise UsageError("an archive is dicom://AET@host:port, with an AE title of at most 16 characters")
-        return cls(Peer(host, port, title), options)
+        return cls(Peer(form["host"].strip("[]"), int(form["port"]), form["title"]), options)
 
     def send(self, items: Sequence[Outgoing], on_receipt: Callable[[Receipt], None]) -> None:
         tally = Tally(on_receipt)
         try:
             for contexts, batch in _batches(_with_uids(items, tally)):
-                if not self._send_batch(contexts, batch, tally):
-                    break
+                self._send_batch(contexts, batch, tally)
         except Retry as error:
-            if (error.reason, error.at) not in tally.later:
-                tally.later.insert(0, (error.reason, error.at))
+            if not tally.later:
+                tally.later.append((error.reason, error.at))
         tally.close()
 
     def probe(self) -> None:
@@ -78,52 +74,86 @@ class DicomTransport:
             max_pdu_bytes=options.max_pdu_bytes,
         )
 
-    def _send_batch(self, contexts: Sequence[Context], batch: Sequence[Outgoing], tally: Tally) -> bool:
-        """Offer all of `batch`, over one association or a few when it breaks. False when the archive is full.
-        Raises Retry when no association is to be had, or too many broke."""
+    def _send_batch(self, contexts: Sequence[Context], batch: Sequence[Outgoing], tally: Tally) -> None:
+        """Offer all of `batch`, over one association or more when it breaks. Raises Retry when none is to be had, or
+        FRUITLESS ones broke: an object that an archive cannot bear must not keep those behind it from being sent."""
         waiting = list(batch)
-        for left in reversed(range(ASSOCIATIONS)):
-            before = len(waiting)
+        fruitless = 0
+        while waiting:
+            offered, answered = len(waiting), tally.answered
             try:
                 with self._associate(contexts) as association:
                     log("association_opened", host=self.peer.host, port=self.peer.port, count=len(waiting))
                     waiting = _without_refused(waiting, association, tally)
-                    return _send_over(association, waiting, tally)
+                    _send_over(association, waiting, tally)
             except Retry as lost:
                 where = {"host": self.peer.host, "port": self.peer.port}
                 log("association_lost", level=logging.WARNING, reason=lost.reason, at=lost.at, **where)
-                if not left or lost.reason == "archive_unreachable" or len(waiting) == before:
+                fruitless = fruitless + 1 if tally.answered == answered else 0
+                if len(waiting) == offered or fruitless == FRUITLESS:
                     raise
-                if not waiting:
-                    return True
-        raise AssertionError("the last round returns or raises")
 
 
-def _send_over(association: Association, waiting: list[Outgoing], tally: Tally) -> bool:
-    """Send from the front of `waiting`, taking off what was offered. False when the archive is out of resources."""
-    busy = 0
-    with contextlib.closing(_read_ahead(list(waiting))) as files:
-        for file in files:
-            item = waiting.pop(0).cleared
-            context = _context(file.item)
+def _send_over(association: Association, waiting: list[Outgoing], tally: Tally) -> None:
+    """Send from the front of `waiting`, taking off what was offered. Raises Retry when the association is lost."""
+    with _Reader(list(waiting)) as reader:
+        while (file := reader.next()) is not None:
+            with file:
+                item = waiting.pop(0).cleared
+                if (file.size - file.offset) & 1:  # a fragment is even (PS3.8 E.1); archives hang on an odd one
+                    tally.refused(item.name, "output_invalid", f"instance {item.name} (odd length)")
+                    continue
+                pieces = file.data_set(association.piece_bytes)
+                try:
+                    status = association.store(_context(file.item), item.sop_instance_uid, pieces, reader.read_ahead)
+                except Retry as lost:
+                    tally.postponed(item.name, lost.reason, f"instance {item.name}, {lost.at}")
+                    raise
+            tally.answered += 1
+            _note(item.name, status, tally)
+
+
+def _note(name: str, status: int, tally: Tally) -> None:
+    at = f"instance {name} (status {status:04X})"
+    kind = dimse.status_kind(status)
+    if kind == "busy":
+        tally.postponed(name, "archive_busy", at, status)
+    elif kind == "failure":
+        log("instance_refused", level=logging.WARNING, instance=name, status=f"{status:04X}")
+        tally.refused(name, "archive_refuses", at, status)
+    else:
+        tally.delivered(name, status, kind)
+
+
+class _Reader:
+    """Opens and verifies files in order. `read_ahead` does so for the next one early, while an answer is awaited."""
+
+    def __init__(self, items: list[Outgoing]) -> None:
+        self._items = deque(items)
+        self._ahead: Verified | Hold | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if isinstance(self._ahead, Verified):
+            self._ahead.close()
+
+    def read_ahead(self) -> None:
+        """Raises nothing: what is wrong with the next file is said in its turn."""
+        if self._ahead is None and self._items:
             try:
-                status = association.store(context, item.sop_instance_uid, file.data_set(association.piece_bytes))
-            except Retry as lost:
-                tally.postponed(item.name, lost.reason, f"instance {item.name}, {lost.at}")
-                raise
-            at = f"instance {item.name} (status {status:04X})"
-            kind = dimse.status_kind(status)
-            if kind == "busy":
-                tally.postponed(item.name, "archive_busy", at, status)
-            elif kind == "failure":
-                log("instance_refused", level=logging.WARNING, instance=item.name, status=f"{status:04X}")
-                tally.refused(item.name, "archive_refuses", at, status)
-            else:
-                tally.delivered(item.name, status, kind)
-            busy = busy + 1 if kind == "busy" else 0
-            if busy == BUSY_IN_A_ROW:
-                return False
-    return True
+                self._ahead = open_verified(self._items.popleft())
+            except Hold as broken:
+                self._ahead = broken
+
+    def next(self) -> Verified | None:
+        """The next file, None after the last. Raises Hold clearance_broken."""
+        self.read_ahead()
+        file, self._ahead = self._ahead, None
+        if isinstance(file, Hold):
+            raise file
+        return file
 
 
 def _without_refused(waiting: Sequence[Outgoing], association: Association, tally: Tally) -> list[Outgoing]:
@@ -163,19 +193,3 @@ def _batches(items: Iterable[Outgoing]) -> Iterator[tuple[list[Context], list[Ou
     for at in range(0, len(contexts), MAX_CONTEXTS):
         some = contexts[at : at + MAX_CONTEXTS]
         yield some, [item for context in some for item in by_context[context]]
-
-
-def _read_ahead(items: Sequence[Outgoing]) -> Generator[Verified, None, None]:
-    """The files of `items`, opened and verified, one ahead of the one being sent: hashing and the network overlap."""
-    with ThreadPoolExecutor(1, thread_name_prefix="forward-read") as pool:
-        coming = deque(pool.submit(open_verified, item) for item in items[:1])
-        try:
-            for following in (*items[1:], None)[: len(items)]:
-                with coming.popleft().result() as file:
-                    if following is not None:
-                        coming.append(pool.submit(open_verified, following))
-                    yield file
-        finally:
-            for future in coming:
-                with contextlib.suppress(Hold):
-                    future.result().close()

@@ -17,10 +17,10 @@ from pathlib import Path
 import pydicom
 from pydicom.errors import InvalidDicomError
 
+from gateway.durable import make_folder, writing
 from gateway.errors import EnvironmentFault, UsageError
 from gateway.forward.transport import Outgoing, Tally, TransportOptions, is_uid
 from gateway.forward.verified import Verified, open_verified
-from gateway.spool import make_folder, writing
 from gateway.study import Receipt
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT))

@@ -60,6 +60,7 @@ class Tally:
     """What became of the instances of one call: reports each, remembers what went wrong, and raises it at the end."""
 
     on_receipt: Callable[[Receipt], None]
+    answered: int = 0
     later: list[tuple[str, str]] = field(default_factory=list)  # (Retry reason, place)
     held: list[tuple[str, str]] = field(default_factory=list)  # (Hold reason, place)
 

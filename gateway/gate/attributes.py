@@ -28,7 +28,8 @@ class Kind(StrEnum):
     TIME = "time"
     PHONE = "phone"
     ADDRESS = "address"
-    PLACE = "place"  # institution, department, station, device: not a person
+    PLACE = "place"  # institution, department, station: not a person
+    DEVICE = "device"  # serial numbers and the like
     TEXT = "text"  # descriptions and comments
     TRAIT = "trait"  # sex, age, size and the like: too common to search for, compared in place
 
@@ -41,10 +42,12 @@ ServiceEpisodeID RequestedProcedureID ScheduledProcedureStepID PerformedProcedur
 FillerOrderNumberImagingServiceRequest PlacerOrderNumberImagingServiceRequest FillerOrderNumberProcedure
 PlacerOrderNumberProcedure InsurancePlanIdentification ClinicalTrialSubjectID ClinicalTrialSubjectReadingID
 ClinicalTrialSiteID ClinicalTrialProtocolID ResultsID InterpretationID SpecimenAccessionNumber SpecimenIdentifier
-ContainerIdentifier SlideIdentifier ContainerComponentID BarcodeValue HL7InstanceIdentifier DeviceSerialNumber
-SourceSerialNumber LensSerialNumber UniqueDeviceIdentifier DeviceAlternateIdentifier ManufacturerDeviceIdentifier
-PlateID CassetteID DetectorID GantryID GeneratorID SecondaryCaptureDeviceID HardcopyCreationDeviceID XRayDetectorID
-XRaySourceID EntityLabel TrackingID
+ContainerIdentifier SlideIdentifier ContainerComponentID BarcodeValue HL7InstanceIdentifier TrackingID
+"""
+_DEVICES = """
+DeviceSerialNumber SourceSerialNumber LensSerialNumber UniqueDeviceIdentifier DeviceAlternateIdentifier
+ManufacturerDeviceIdentifier PlateID CassetteID DetectorID GantryID GeneratorID SecondaryCaptureDeviceID
+HardcopyCreationDeviceID XRayDetectorID XRaySourceID
 """
 _PHONES = """
 PatientTelephoneNumbers PersonTelephoneNumbers ReferringPhysicianTelephoneNumbers OrderCallbackPhoneNumber
@@ -62,6 +65,7 @@ HumanPerformerOrganization VerifyingOrganization ClinicalTrialSiteName ClinicalT
 ClinicalTrialCoordinatingCenterName ModifyingSystem SourceOfPreviousValues StationAETitle RetrieveAETitle
 PerformedStationAETitle ScheduledStationAETitle RequestingAE DestinationAE NetworkID SourceApplicationEntityTitle
 SendingApplicationEntityTitle
+SourcePresentationAddress SendingPresentationAddress
 """
 _NAMES = "CameraOwnerName TopicAuthor"
 _TEXTS = """
@@ -114,6 +118,7 @@ _BY_TAG: Mapping[int, Kind] = {
     **dict.fromkeys(_tags(_ADDRESSES), Kind.ADDRESS),
     **dict.fromkeys(_tags(_PHONES), Kind.PHONE),
     **dict.fromkeys(_tags(_IDS), Kind.ID),
+    **dict.fromkeys(_tags(_DEVICES), Kind.DEVICE),
     **dict.fromkeys(_tags(_NAMES), Kind.NAME),
     **dict.fromkeys(BIRTH_DATES, Kind.BIRTH),
 }

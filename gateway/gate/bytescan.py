@@ -15,7 +15,7 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.gate.walk import Buffer, Leaf, Malformed, Walk
+from gateway.gate.walk import LONG_VRS, SHORT_VRS, Buffer, Leaf, Malformed, Walk
 
 IMPLICIT_LITTLE = "1.2.840.10008.1.2"
 EXPLICIT_BIG = "1.2.840.10008.1.2.2"
@@ -24,6 +24,7 @@ GE_IMPLICIT = "1.2.840.113619.5.2"  # implicit little endian with big-endian pix
 
 PREAMBLE = "bytes:preamble"
 TAIL = "bytes:after-data-set"
+AFTER_END = "bytes after the data set"
 MAX_INFLATED_BYTES = 1 << 30
 IN_MEMORY_BYTES = 64 << 20
 
@@ -48,6 +49,11 @@ class Scan:
     def transfer_syntax(self) -> str:
         return self.text(0x00020010)
 
+    @property
+    def ends_before_tail(self) -> bool:
+        """True when the data set was read to its end and only zeros, or bytes behind a deflated stream, follow."""
+        return self.tail is not None and bool(self.leaves) and (self.malformed == AFTER_END or not any(self.tail.raw))
+
     def top(self, tag: int) -> Leaf | None:
         """The top-level value with this tag, of file meta too; the first fragment for encapsulated pixel data."""
         return next((leaf for leaf in (*self.meta, *self.leaves) if leaf.tag == tag and "." not in leaf.path), None)
@@ -66,34 +72,46 @@ def open_buffer(path: Path) -> Buffer:
         return file.read() if size <= IN_MEMORY_BYTES else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def scan_file(path: Path, *, ordered: bool = True) -> Scan:
+def scan_file(path: Path, *, original: bool = False) -> Scan:
     """Scan a file. Raises OSError only: what is wrong with the bytes is in `malformed`, and they are in `tail`."""
-    return scan_bytes(open_buffer(path), ordered=ordered)
+    return scan_bytes(open_buffer(path), original=original)
 
 
-def scan_bytes(file: Buffer, *, ordered: bool = True) -> Scan:
-    """Scan the bytes of a file. `ordered`: top-level tags must ascend."""
+def scan_bytes(file: Buffer, *, original: bool = False) -> Scan:
+    """Scan the bytes of a file. An original may lack preamble or file meta, and need not have its tags in order."""
     scan = Scan(file)
-    if file[128:132] != b"DICM":
-        scan.malformed, scan.tail = "no DICM prefix", Leaf(TAIL, 0, "UN", file, 0, len(file))
-        return scan
-    at = 132
+    at = 132 if file[128:132] == b"DICM" else 0
     try:
-        at = scan.dataset_start = _read_meta(scan, at)
+        if not at and not (original and _starts_bare(file)):
+            raise Malformed("no DICM prefix")
+        if at or file[:2] == b"\x02\x00":
+            at = _read_meta(scan, at)
+        scan.dataset_start = at
         body = _body(scan)
     except Malformed as error:
         scan.malformed, scan.tail = str(error), Leaf(TAIL, 0, "UN", file, at, len(file))
         return scan
-    syntax = scan.transfer_syntax
-    start = 0 if syntax == DEFLATED else scan.dataset_start
+    syntax = scan.transfer_syntax or (_guess(file[at : at + 6]) if original else "")
     implicit = syntax in (IMPLICIT_LITTLE, GE_IMPLICIT)
-    walk = Walk(body, implicit=implicit, big=syntax == EXPLICIT_BIG, ordered=ordered)
+    walk = Walk(body, implicit=implicit, big=syntax == EXPLICIT_BIG, ordered=not original)
     try:
-        walk.whole(start, len(body))
+        walk.whole(0 if body is not file else at, len(body))
     except Malformed as error:
         scan.malformed, scan.tail = str(error), Leaf(TAIL, 0, "UN", body, walk.restart, len(body))
     scan.leaves, scan.sequences = walk.leaves, walk.sequences
     return scan
+
+
+def _starts_bare(file: Buffer) -> bool:
+    """True for file meta or group 0008 at offset 0: a file without preamble, or a bare data set."""
+    return file[:2] in (b"\x02\x00", b"\x08\x00", b"\x00\x08")
+
+
+def _guess(head: bytes) -> str:
+    """The transfer syntax of a bare data set by its first element."""
+    if head[4:6].decode("latin-1") not in LONG_VRS | SHORT_VRS:
+        return IMPLICIT_LITTLE
+    return EXPLICIT_BIG if head[:1] == b"\0" else "1.2.840.10008.1.2.1"
 
 
 def _read_meta(scan: Scan, at: int) -> int:
@@ -127,5 +145,5 @@ def _body(scan: Scan) -> Buffer:
         raise Malformed("the data set does not inflate, or to more than 1 GiB")
     rest = len(scan.file) - len(inflate.unused_data)
     if inflate.unused_data not in (b"", b"\0"):  # one NUL makes the length even
-        scan.malformed, scan.tail = "bytes after the data set", Leaf(TAIL, 0, "UN", scan.file, rest, len(scan.file))
+        scan.malformed, scan.tail = AFTER_END, Leaf(TAIL, 0, "UN", scan.file, rest, len(scan.file))
     return body

@@ -3,7 +3,7 @@
 Each function yields (folded text, alone): `alone` spellings must not touch further letters or digits of their own sort.
 A value that yields nothing is short or common; it counts only as a whole value (`terms`).
 
-    names       all parts of four letters and more that are no common words (`vocabulary`); two parts together in any order
+    names       parts of four letters and more that are no common words (`vocabulary`); two parts together in any order
     ids         five characters and more with a digit, whole, without separators, and by tokens
     uids        fourteen characters and more
     texts       eight characters and two words and more, one of them uncommon
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from gateway.gate.folding import fold
-from gateway.gate.vocabulary import common_words, stand_ins
+from gateway.gate.vocabulary import common_values, common_words
 
 Spelling = tuple[bytes, bool]
 
@@ -25,6 +25,7 @@ MAX_NAME_PARTS = 6  # permutations of more are not names
 MAX_PHRASE_BYTES = 200
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ø": "oe", "å": "aa"})
 _PIECES = re.compile(r"[,;\r\n\t^]+")
+_RUNS = re.compile(rb"[a-z\x80-\xff]+")
 _DIGITS = re.compile(rb"[0-9]")
 _LETTERS = re.compile(rb"[a-z\x80-\xff]")
 
@@ -69,7 +70,7 @@ def _name_part(word: str) -> Iterator[Spelling]:
     if is_ideographic(word):
         if len(word) >= 2:
             yield folded, False
-    elif len(word) >= NAME_LETTERS and _uncommon(folded) and folded not in stand_ins():
+    elif len(word) >= NAME_LETTERS and _uncommon(folded) and folded not in common_values():
         if not _DIGITS.search(folded):
             yield folded, len(word) < GLUED_LETTERS
         elif len(word) > NAME_LETTERS:
@@ -91,10 +92,12 @@ def ids(text: str) -> Iterator[Spelling]:
 
 
 def _distinctive_id(bare: bytes) -> bool:
-    if bare in stand_ins() or len(set(bare)) < 3:
+    if bare in common_values() or len(set(bare)) < 3:
         return False
-    if _DIGITS.search(bare):
-        return len(bare) >= ID_CHARACTERS
+    digits = len(_DIGITS.findall(bare))
+    if digits:
+        told_apart = digits >= 4 or any(map(_uncommon, _RUNS.findall(bare)))  # "lesion1", "ct3" are labels
+        return len(bare) >= ID_CHARACTERS and told_apart
     return len(bare) >= GLUED_LETTERS and bare not in common_words()
 
 
@@ -128,5 +131,5 @@ def places(text: str) -> Iterator[Spelling]:
     """Institutions, stations, devices: a phrase, or one word that nobody else would use."""
     yield from texts(text)
     folded = fold(text)
-    if b" " not in folded and len(folded) >= 6 and _uncommon(folded) and folded not in stand_ins():
+    if b" " not in folded and len(folded) >= 6 and _uncommon(folded) and folded not in common_values():
         yield folded, True

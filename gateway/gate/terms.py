@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import TypeVar
 
-from pydicom.uid import UID_dictionary
+from pydicom._uid_dict import UID_dictionary
 
 from gateway.gate import attributes, dates, spelling
 from gateway.gate.attributes import PERSONAL, Kept, Kind, kind_of
@@ -24,15 +25,20 @@ _SPELL: Mapping[Kind, Callable[[str], Iterator[spelling.Spelling]]] = {
     Kind.NAME: spelling.names,
     Kind.ID: spelling.ids,
     Kind.UID: spelling.uids,
+    Kind.DEVICE: spelling.ids,
     Kind.PHONE: spelling.phones,
     Kind.ADDRESS: spelling.texts,
     Kind.PLACE: spelling.places,
     Kind.TEXT: spelling.texts,
 }
+ENTITIES = frozenset({0x00020003, 0x00080018, 0x0020000D, 0x0020000E})  # SOP instance, study, series
 _WHOLE_TEXT_VRS = frozenset({"LT", "ST", "UT", "UR"})  # a backslash is text here (PS3.5 6.4)
 _BLANK = " \0\t\r\n"
 RAW_BYTES = 5  # shortest encoded spelling that is searched for in bytes
 PIXEL_LETTERS, PIXEL_DIGITS = 10, 16  # shortest spellings that are searched for among samples, with and without letters
+
+
+Key = TypeVar("Key")
 
 
 @dataclass(slots=True)
@@ -116,7 +122,7 @@ class Terms:
         if kind in (Kind.DATE, Kind.BIRTH):
             self._day(value, leaf, kind, kept=kept)
             return
-        if kind is Kind.UID and (value in UID_dictionary or value in self._classes):
+        if kind is Kind.UID and (value in UID_dictionary or (value in self._classes and leaf.tag not in ENTITIES)):
             return
         self._whole(folded, value, leaf, kind, kept=kept)
         distinctive = False
@@ -155,6 +161,8 @@ class Terms:
         if text.isascii() and b"\x1b" not in leaf.raw:
             return
         words = spelling.name_words(text) if kind is Kind.NAME else []
+        if len(words) > 1 and spelling.is_ideographic(text):  # family and given name without a space between
+            words += ["".join(words), "".join(words[::-1])]
         for word in {text, *words}:
             if word.isascii() or not any(spelling.names(word) if kind is Kind.NAME else _SPELL[kind](word)):
                 continue
@@ -168,7 +176,7 @@ class Terms:
     def _among_samples(self, value: str, leaf: Leaf, kind: Kind, *, kept: bool) -> None:
         spellings = {value, leaf.raw.strip(b" \0").decode("latin-1")}
         if kind is Kind.NAME:
-            words = spelling.name_words(value.split("=")[0])[:2]
+            words = spelling.name_words(value.split("=", maxsplit=1)[0])[:2]
             spellings |= {glue.join(order) for glue in ("^", " ", ", ") for order in (words, words[::-1])}
         for one in spellings:
             for encoded in {one.encode("utf-8", "replace"), one.encode("latin-1", "replace")}:
@@ -177,7 +185,7 @@ class Terms:
                     self._add(self.samples, encoded.lower(), kind, leaf.tag, alone=False, kept=kept)
 
     @staticmethod
-    def _add[Key](into: dict[Key, Term], key: Key, kind: Kind, tag: int, *, alone: bool, kept: bool) -> None:
+    def _add(into: dict[Key, Term], key: Key, kind: Kind, tag: int, *, alone: bool, kept: bool) -> None:
         term = into.setdefault(key, Term(kind, alone, first=tag))
         if not kept and (not term.active or (kind in PERSONAL and term.kind not in PERSONAL)):
             term.kind, term.first, term.active = kind, tag, True

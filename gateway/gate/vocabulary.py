@@ -54,11 +54,16 @@ timing tissue title total track trial true type upper user value view visit volu
 well white wide wild winter wood work world wrong yellow young zero
 """
 
+# Written by scrubbers and by systems that do not know: no identity, even in the place where it was before.
 _STAND_INS = """
-0 00 000 0000 00000 000000 0000000 00000000 000000000 0000000000 1 x xx xxx xxxx na none null unknown undefined
-unspecified anon anonym anonymous anonymized anonymised anonymize anonymise anonymized^anonymized deidentified
-de-identified de_identified deid redacted removed masked dummy blank empty not_available n/a no_name noname no^name
-^ - . ? test patient o other unk correct unaltered 030y no value value 12345 123456 1234567 12345678 123456789
+na none null unknown undefined unspecified anon anonym anonymous anonymized anonymised anonymize anonymise
+anonymized^anonymized deidentified de-identified de_identified deid redacted removed masked dummy blank empty
+not_available n/a no_name noname no^name x xx xxx xxxx ^ - . ? other unk value correct unaltered 030y 0
+"""
+# Common as identifiers and names: never searched for, yet compared in place.
+_COMMON = """
+00 000 0000 00000 000000 0000000 00000000 000000000 0000000000 1 test patient o no 12345 123456 1234567 12345678
+123456789 1234567890
 """
 
 # Dates that stand for "no date", in systems and in scrubbers.
@@ -66,6 +71,7 @@ STAND_IN_DATES = frozenset(
     {"00010101", "11111111", "18000101", "18581117", "19000101", "19010101", "19500101", "19600101", "19700101"}
     | {"19800101", "19850101", "19900101", "20000101", "20010101", "29991231", "99991231"}
 )
+SCRUBBER_DATES = frozenset({"00010101", "19000101", "19700101", "20000101"})
 STAND_IN_TIMES = frozenset({"", "0", "00", "0000", "000000", "120000", "1200", "12", "235959", "010101"})
 
 
@@ -86,3 +92,9 @@ def common_words() -> frozenset[bytes]:
 def stand_ins() -> frozenset[bytes]:
     """Folded values that replace a removed one."""
     return frozenset(fold(word) for word in _STAND_INS.split()) | {b""}
+
+
+@cache
+def common_values() -> frozenset[bytes]:
+    """Folded values that are nobody's identifier and nobody's name, stand-ins among them."""
+    return stand_ins() | frozenset(fold(word) for word in _COMMON.split())

@@ -19,7 +19,6 @@ Buffer = bytes | mmap.mmap
 ITEM, ITEM_END, SEQUENCE_END = 0xFFFEE000, 0xFFFEE00D, 0xFFFEE0DD
 UNDEFINED = 0xFFFFFFFF
 MAX_DEPTH = 100  # nesting beyond this is an attack, not a report
-MAX_TRIES = 10_000  # values tried as items in one file: bounds what crafted nesting can cost
 
 LONG_VRS = frozenset({"OB", "OD", "OF", "OL", "OV", "OW", "SQ", "SV", "UC", "UN", "UR", "UT", "UV"})  # PS3.5 7.1.2
 SHORT_VRS = frozenset(
@@ -101,7 +100,9 @@ class Walk:
         self.leaves: list[Leaf] = []
         self.sequences: set[str] = set()
         self.restart = 0
-        self.tries = [0]  # shared with the walks that this one starts
+        # Elements that may be read, shared with the walks that this one starts. A whole pass takes a byte in eight at
+        # most; crafted bytes that fail as items again and again run out.
+        self.budget = [len(buffer) // 4 + 10_000]
 
     def whole(self, at: int, end: int) -> None:
         """The top level: elements from `at` to exactly `end`."""
@@ -110,7 +111,8 @@ class Walk:
 
     def head(self, at: int, end: int) -> tuple[int, str, int, int]:
         """Tag, VR ("" where the encoding has none), length, and the offset of the value."""
-        if end - at < 8:
+        self.budget[0] -= 1
+        if end - at < 8 or self.budget[0] < 0:
             raise Malformed("an element head is cut short")
         group, element = self.tag_at(self.buffer, at)
         tag = group << 16 | element
@@ -193,19 +195,16 @@ class Walk:
     def another(self, *, implicit: bool) -> Walk:
         """A little-endian walk of the other kind over the same buffer into the same lists."""
         walk = Walk(self.buffer, implicit=implicit)
-        walk.leaves, walk.sequences, walk.tries = self.leaves, self.sequences, self.tries
+        walk.leaves, walk.sequences, walk.budget = self.leaves, self.sequences, self.budget
         return walk
 
     def attempt(self, walk: Walk, at: int, end: int, path: str, charset: tuple[str, ...], depth: int) -> bool:
         """Try a value as items of defined length; True when it is. Leaves nothing behind when it is not."""
-        self.tries[0] += 1
-        if self.tries[0] > MAX_TRIES:
-            raise Malformed("too many values that look like sequences")
         count = len(self.leaves)
         try:
             walk.items(at, end, path, charset, depth, delimited=False)
         except Malformed:
-            if self.tries[0] > MAX_TRIES:
+            if self.budget[0] < 0:
                 raise
             del self.leaves[count:]
             self.sequences.difference_update([known for known in self.sequences if known.startswith(path)])

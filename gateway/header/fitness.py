@@ -11,12 +11,16 @@ import re
 
 from gateway.header.dates import capped_age, shifted
 from gateway.header.elements import BULK_VRS, Element, Reader
+from gateway.header.uids import is_uid
 
 _SIZES = {"US": 2, "SS": 2, "UL": 4, "SL": 4, "FL": 4, "AT": 4, "FD": 8, "SV": 8, "UV": 8}
 _TEXTUAL = frozenset({"AS", "CS", "DS", "IS", "LO", "LT", "SH", "ST", "UC", "UT"})
 _NUMBERS = re.compile(rb"[0-9+\-.eE \\\0]*")
-_UIDS = re.compile(rb"[0-9.\\ \0]*")
 _UNSAID = ("", "UN")  # implicit VR, or a writer that did not know better: PS3.6 decides
+
+
+def _uids(value: bytes) -> list[str]:
+    return [one.strip(" \0") for one in value.decode("latin-1").split("\\")]
 
 
 def fits(vr: str, element: Element, reader: Reader) -> bool:
@@ -36,7 +40,7 @@ def fits(vr: str, element: Element, reader: Reader) -> bool:
     if vr in ("DS", "IS"):
         return _NUMBERS.fullmatch(value) is not None
     if vr == "UI":
-        return _UIDS.fullmatch(value) is not None and all(len(one) <= 65 for one in bytes(value).split(b"\\"))
+        return all(not one or is_uid(one) for one in _uids(bytes(value)))
     if vr in ("DA", "DT", "TM"):
         return shifted(vr, bytes(value), 0) is not None
     if vr == "AS":

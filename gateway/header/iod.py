@@ -17,6 +17,7 @@ from gateway.settings import SHIPPED_POLICIES
 
 TYPES_FILE = SHIPPED_POLICIES / "standard" / "ps3_3_types_2026b.json"
 TOP = 0
+ANY_IOD = ""  # no SOP class: every place has the strictest Type of all IODs
 
 Place = tuple[int, int]  # (tag of the enclosing sequence or TOP, tag)
 
@@ -63,3 +64,16 @@ def types_of(sop_class: str) -> Mapping[Place, str]:
                 found[place] = kind
                 break
     return found
+
+
+@cache
+def _places_by_tag() -> Mapping[int, tuple[int, ...]]:
+    found: dict[int, tuple[int, ...]] = {}
+    for parent, tag in types_of(ANY_IOD):
+        found[tag] = (*found.get(tag, ()), parent)
+    return found
+
+
+def places_of(tag: int) -> tuple[int, ...]:
+    """The enclosing sequences (TOP for none) in which some IOD has the attribute as Type 1 or 2."""
+    return _places_by_tag().get(tag, ())

@@ -13,7 +13,7 @@ from gateway.header.plan import plan_for
 from gateway.header.rewrite import Rewriter
 from gateway.header.source import open_source, top_level
 from gateway.header.stamp import METHOD_CODES, earlier_codes, file_meta, stamps
-from gateway.header.uids import new_uid
+from gateway.header.uids import is_uid, new_uid
 from gateway.header.values import Patient, Values
 from gateway.policy import HeaderPolicy
 from gateway.pseudonyms import Pseudonyms
@@ -43,7 +43,7 @@ def scrub_file(source: Path, target: Path, *, policy: HeaderPolicy, pseudonyms: 
     rewriter = Rewriter(reader, plan, Values(patient, pseudonyms), key_object=facts.sop_class == KEY_OBJECT_SELECTION)
     method_codes = next((element for element in elements if element.tag == METHOD_CODES), None)
     pieces = rewriter.top_level(elements, stamps(reader.syntax, policy, earlier_codes(method_codes, reader)))
-    retained = "retain-uids" in policy.options
+    retained = "retain-uids" in policy.options and is_uid(facts.sop_instance)
     sop_instance = facts.sop_instance if retained else new_uid(facts.sop_instance, pseudonyms)
     with open(target, "wb") as file:
         file.write(file_meta(facts.sop_class, sop_instance, original.transfer_syntax))

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from pydicom._uid_dict import UID_dictionary
 
 from gateway.pseudonyms import STRUCTURAL_ROOT, Pseudonyms
+
+_UID = re.compile(r"[0-9.]{1,64}")
+
+
+def is_uid(value: str) -> bool:
+    """True for what could be a UID by its characters and length (PS3.5 9.1); no path, no text."""
+    return _UID.fullmatch(value) is not None
 
 
 def new_uid(original: str, pseudonyms: Pseudonyms) -> str:

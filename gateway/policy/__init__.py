@@ -3,7 +3,7 @@
 from gateway.policy.cohorts import cohort_hash, load_cohort
 from gateway.policy.destinations import Destination
 from gateway.policy.explain import explain_policy
-from gateway.policy.folder import PolicySet, check_file, load_policies
+from gateway.policy.folder import PolicySet, load_policies
 from gateway.policy.loading import load_policy
 from gateway.policy.model import (
     DatePolicy,
@@ -40,7 +40,6 @@ __all__ = [
     "Routes",
     "Row",
     "Target",
-    "check_file",
     "cohort_hash",
     "explain_policy",
     "load_cohort",

@@ -22,6 +22,7 @@ from gateway.errors import Fault
 
 MAX_BYTES = 256 * 1024  # a policy is a page or two; parsing time grows with size
 MAX_DEPTH = 16
+MAX_SAYS = 400
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
@@ -61,7 +62,8 @@ class Document:
         return 0
 
     def fault(self, at: Path_, says: str, hint: str = "") -> None:
-        """Record one fault at a path."""
+        """Record one fault at a path; a text that quotes a very long value is cut."""
+        says = says if len(says) <= MAX_SAYS else says[:MAX_SAYS] + "…"
         self.faults.append(Fault(self.file, self.line(at), says, hint))
 
 

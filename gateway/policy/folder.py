@@ -10,7 +10,7 @@ from gateway.errors import Fault, PolicyError
 from gateway.policy.destinations import Destination, resolve_destinations
 from gateway.policy.document import Document, close_match, read_document
 from gateway.policy.frozen import FrozenMap
-from gateway.policy.loading import load_policy, resolve
+from gateway.policy.loading import resolve
 from gateway.policy.model import Policy, Registry
 from gateway.policy.routes import Routes, resolve_routes
 
@@ -42,23 +42,6 @@ def load_policies(folder: Path, registry: Registry) -> PolicySet:
         raise PolicyError(faults)
     sound = {name: policy for name, policy in policies.items() if policy is not None}
     return PolicySet(FrozenMap(sound), routes, FrozenMap(destinations))
-
-
-def check_file(path: Path, registry: Registry) -> None:
-    """Check one file, of whichever kind. Raises PolicyError with its faults.
-
-    Routes are checked against the policies and destinations beside them; faults of those files are theirs to show.
-    """
-    if path.name not in (ROUTES, DESTINATIONS):
-        load_policy(path, registry)
-        return
-    try:
-        load_policies(path.parent, registry)
-    except PolicyError as error:
-        others = {str(other) for other in path.parent.glob("*.y*ml") if other.name != path.name}
-        faults = [fault for fault in error.faults if fault.file not in others]
-        if faults:
-            raise PolicyError(faults) from None
 
 
 def _usable(document: Document) -> bool:

@@ -188,16 +188,22 @@ def _gate(document: Document, registry: Registry) -> GatePolicy | None:
             at = ("gate", part, name)
             if _known(document, at, f"{part} check", name, known):
                 built[part][name] = build(known[name], document, at, data)
-    _not_assessed(document, shape.not_assessed, registry)
+    judged = {aspect: name for name in built["study"] for aspect in getattr(registry.study_checks[name], "judges", ())}
+    _not_assessed(document, shape.not_assessed, registry, judged)
     return GatePolicy(study=built["study"], release=built["release"], not_assessed=shape.not_assessed)
 
 
-def _not_assessed(document: Document, entries: tuple[NotAssessedEntry, ...], registry: Registry) -> None:
+def _not_assessed(
+    document: Document, entries: tuple[NotAssessedEntry, ...], registry: Registry, judged: Mapping[str, str]
+) -> None:
+    """Faults of `not_assessed`. `judged` maps an aspect to the check of this policy that judges it."""
     seen: set[tuple[str, str]] = set()
     for index, entry in enumerate(entries):
         at = ("gate", "not_assessed", index)
         for aspect in entry.aspects:
-            _known(document, (*at, "aspects"), "aspect", aspect, registry.aspects)
+            if _known(document, (*at, "aspects"), "aspect", aspect, registry.aspects) and aspect in judged:
+                says = f"the check {judged[aspect]} judges {aspect}: it cannot be accepted unjudged as well"
+                document.fault((*at, "aspects"), says, "remove it here, or remove the check")
         pairs = [(aspect, modality) for aspect in entry.aspects for modality in entry.modality]
         for aspect, modality in dict.fromkeys(pairs):
             if (aspect, modality) in seen or pairs.count((aspect, modality)) > 1:

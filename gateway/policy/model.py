@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from enum import Enum
-from functools import cached_property
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -79,6 +79,11 @@ class DatePolicy(Strict):
     scope: Literal["patient"] = "patient"
 
 
+@lru_cache(maxsize=64)
+def _tags(keywords: tuple[str, ...]) -> frozenset[int]:
+    return frozenset(tag for word in keywords if (tag := tag_of_keyword(word)) is not None)
+
+
 class HeaderPolicy(Strict):
     """The Basic Profile of one edition, the options on top of it, and what is kept with a reason.
 
@@ -114,10 +119,10 @@ class HeaderPolicy(Strict):
             raise ValueError(f"cannot be kept: {', '.join(bad)}")
         return self
 
-    @cached_property
+    @property
     def kept_tags(self) -> frozenset[int]:
         """Tags of `keep`."""
-        return frozenset(tag for word in self.keep if (tag := tag_of_keyword(word)) is not None)
+        return _tags(tuple(self.keep))
 
 
 Word = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True, max_length=64)]
@@ -251,9 +256,12 @@ class Policy(Strict):
 
         return read_snapshot(text, registry)
 
-    @cached_property
+    @property
     def digest(self) -> str:
-        """sha256, 64 hex, over the resolved policy and over the standard's tables that it relies on."""
+        """sha256, 64 hex, over the resolved policy and over the standard's tables that it relies on.
+
+        Not stored in the object: `model_copy` would carry it over to a policy that says something else.
+        """
         body = {"policy": plain(self), "standard": standard_digest(self.header.edition)}
         return hashlib.sha256(canonical_json(body)).hexdigest()
 
@@ -262,7 +270,8 @@ class Policy(Strict):
 class Registry:
     """What this build can do: parameter types by name, frozen dataclasses whose fields are the policy parameters.
 
-    A stage type with `HAS_LEVELS = True` may be named by `escalate`.
+    A stage type with `HAS_LEVELS = True` may be named by `escalate`. A check type's `judges` are the aspects that it
+    answers for, so that `not_assessed` cannot name them as well.
     """
 
     stages: Mapping[str, type]

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 
 from gateway.database import Database
+from gateway.durable import make_folder
 from gateway.errors import EnvironmentFault
 from gateway.observe import Metrics, log, origin
 from gateway.pseudonyms import Keys
@@ -18,7 +19,7 @@ from gateway.receive.association import Association, House
 from gateway.receive.contexts import Contexts
 from gateway.receive.peers import Peers, Rejection, plain_address
 from gateway.settings import Settings
-from gateway.spool import Spool, make_folder
+from gateway.spool import Spool
 
 BACKLOG = 256
 WAITING_CONNECTIONS = 64  # beyond the associations: connections that have not asked for one yet, or are being refused

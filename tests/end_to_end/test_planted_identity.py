@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import io
 import logging
+import time
 from pathlib import Path
 
 import pydicom
 import pytest
+from planting import ID, NAME, PLACES, found_in
 from pynetdicom import AE
 from pynetdicom.dimse_primitives import C_STORE
+from running import PACS, archive, policies_for, running, the_job, wait_idle
 
 from gateway.app.intake import dataset_offset
 from gateway.observe import start_logging
 from gateway.settings import Home
 from gateway.study import State
-from planting import ID, NAME, PLACES, found_in
-from running import PACS, archive, policies_for, running, the_job, wait_idle
 
 
 def send_encoded(data: bytes, port: int) -> int:
     """The data set of a file, byte by byte as it is, as a PACS sends it."""
     offset = dataset_offset(io.BytesIO(data))
-    meta = pydicom.filereader.read_file_meta_info(io.BytesIO(data))
+    meta = pydicom.dcmread(io.BytesIO(data), stop_before_pixels=True).file_meta
     scu = AE(ae_title=PACS)
     scu.add_requested_context(meta.MediaStorageSOPClassUID, meta.TransferSyntaxUID)
     association = scu.associate("127.0.0.1", port, ae_title="DEID")
     assert association.is_established
+    association._reactor_checkpoint.clear()  # else pynetdicom's own thread may take the answer
+    while not association._is_paused:
+        time.sleep(0.001)
     try:
         request = C_STORE()
         request.MessageID = 1
@@ -38,6 +42,7 @@ def send_encoded(data: bytes, port: int) -> int:
         _, answer = association.dimse.get_msg(block=True)
         return int(answer.Status)
     finally:
+        association._reactor_checkpoint.set()
         association.release()
 
 
@@ -57,7 +62,8 @@ def test_no_planted_identity_leaves_or_lies_outside_the_spool(tmp_path: Path, ho
             assert send_encoded(data, gateway.receiver.port) == 0x0000, name
         wait_idle(gateway)
         ends = {
-            name: the_job(gateway, pydicom.dcmread(io.BytesIO(data), stop_before_pixels=True)) for name, data in files.items()
+            name: the_job(gateway, pydicom.dcmread(io.BytesIO(data), stop_before_pixels=True))
+            for name, data in files.items()
         }
         gateway.refresh_metrics()
         from prometheus_client import generate_latest
@@ -87,9 +93,9 @@ def test_what_the_header_leaves_is_held_by_the_gate_and_named_by_place_only(
 ) -> None:
     """A policy that keeps a free text (with a reason) keeps the name in it: the gate must see it, and not say it."""
     import yaml
+    from planting import base, encoded
 
     from gateway.app.decisions import stored_verdicts
-    from planting import base, encoded
 
     def keep_comments(folder: Path) -> None:
         policy = yaml.safe_load((folder / "research-basic.yaml").read_text())

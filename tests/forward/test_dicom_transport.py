@@ -23,8 +23,9 @@ from pydicom.uid import (
 from pynetdicom import AllStoragePresentationContexts, evt
 
 from gateway.errors import GatewayError, Hold, Retry
-from gateway.forward import verified
-from gateway.forward.dicom import ASSOCIATIONS, BUSY_IN_A_ROW, DicomTransport
+from gateway.forward import TransportOptions, verified
+from gateway.forward.association import Peer
+from gateway.forward.dicom import FRUITLESS, DicomTransport
 from gateway.study import Receipt
 from tests.forward.archives import Answer, archive
 from tests.forward.consignments import Consignment, consign, consignment, instance
@@ -80,17 +81,6 @@ def test_out_of_resources_is_tried_again_later_and_the_others_go_now(tmp_path: P
     assert [r.kind for r in receipts.values()] == ["success", "failure", "success"]
 
 
-def test_a_full_archive_is_not_offered_everything(tmp_path: Path) -> None:
-    goods = consignment(tmp_path, 50)
-    with archive(CT, lambda number, event: 0xA700) as there:
-        receipts, raised = outcome(there.transport(), goods)
-        assert len(there.requests) == BUSY_IN_A_ROW == len(receipts)
-        time.sleep(0.3)
-        assert there.released == 1
-    assert isinstance(raised, Retry)
-    assert raised.reason == "archive_busy"
-
-
 def test_busy_warning_abort_are_three_different_things(tmp_path: Path) -> None:
     """Case 68: shown as sent though the PACS answered A700."""
     goods = consignment(tmp_path, 3)
@@ -138,7 +128,7 @@ def test_an_archive_that_aborts_everything_is_left_alone_after_a_few(tmp_path: P
 
     with archive(CT, answer) as there:
         receipts, raised = outcome(there.transport(), goods)
-        assert there.associations == ASSOCIATIONS == len(receipts)
+        assert there.associations == FRUITLESS == len(receipts)
     assert isinstance(raised, Retry)
     assert raised.reason == "archive_aborted"
 
@@ -214,6 +204,19 @@ def test_every_length_is_cut_into_pdus_without_loss(
     assert raised is None
 
 
+def test_an_odd_length_is_held_before_an_archive_hangs_on_it(tmp_path: Path) -> None:
+    """Case 49, PS3.8 E.1: Orthanc never answers a message with an odd fragment."""
+    goods = consignment(tmp_path, 3)
+    goods.files["0002"].write_bytes(goods.files["0002"].read_bytes() + b"\0")
+    goods = consign(list(goods.files.values()))
+    with archive(CT) as there:
+        receipts, raised = outcome(there.transport(), goods)
+        assert len(there.stored) == 2
+    assert isinstance(raised, Hold)
+    assert raised.reason == "output_invalid"
+    assert receipts["0002"] == Receipt("0002", -1, "failure")
+
+
 def test_a_large_file_that_changes_while_it_is_sent_is_not_completed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,24 +267,44 @@ def test_a_closed_port_is_tried_once(tmp_path: Path) -> None:
     assert raised.reason == "archive_unreachable"
 
 
+def test_an_object_that_an_archive_cannot_bear_does_not_keep_back_the_others(tmp_path: Path) -> None:
+    """Every third one makes it hang up; whatever the order, all the others arrive in one call."""
+    goods = consignment(tmp_path, 30)
+    bad = {one.sop_instance_uid for one in goods.clearance.instances[::3]}
+
+    def answer(_number: int, event: evt.Event) -> int:
+        if event.request.AffectedSOPInstanceUID in bad:
+            event.assoc.abort()
+            return 0xC000
+        return 0
+
+    with archive(CT, answer) as there:
+        receipts, raised = outcome(there.transport(), goods)
+        assert there.stored == {uid: sha for uid, sha in goods.sent_hashes.items() if uid not in bad}
+    assert isinstance(raised, Retry)
+    assert raised.reason == "archive_aborted"
+    assert len(receipts) == 30
+
+
 def test_an_archive_that_stops_answering_is_let_go_after_the_timeout(tmp_path: Path) -> None:
-    goods = consignment(tmp_path, 3)
+    goods = consignment(tmp_path, 4)
     go_on = threading.Event()
 
     def answer(number: int, _event: evt.Event) -> int:
-        if number == 1:
+        if number:
             go_on.wait(20)
         return 0
 
     with archive(CT, answer) as there:
         started = time.monotonic()
-        receipts, raised = outcome(there.transport(timeout_s=1.0), goods)
+        receipts, raised = outcome(there.transport(timeout_s=0.7), goods)
         took_s = time.monotonic() - started
+        time.sleep(0.2)
         go_on.set()
     assert took_s < 5
     assert isinstance(raised, Retry)
     assert raised.reason == "archive_unreachable"
-    assert [(r.status, r.kind) for r in receipts.values()] == [(0, "success"), (-1, "failure")]
+    assert [(r.status, r.kind) for r in receipts.values()] == [(0, "success")] + [(-1, "failure")] * 3
 
 
 def test_eight_senders_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -350,3 +373,30 @@ def test_a_probe_of_an_archive_that_rejects_us_says_so(tmp_path: Path) -> None:
         with pytest.raises(Retry) as caught:
             probe()
     assert caught.value.reason == "archive_rejects_us"
+
+
+@pytest.mark.parametrize(
+    ("url", "peer"),
+    [
+        ("dicom://ARCHIVE@10.0.0.8:104", Peer("10.0.0.8", 104, "ARCHIVE")),
+        ("dicom://A%20/#?:@B@host.example:11112", Peer("host.example", 11112, "A%20/#?:@B")),
+        ("dicom://TWO WORDS@[::1]:4242", Peer("::1", 4242, "TWO WORDS")),
+    ],
+)
+def test_a_title_is_taken_as_it_is_written(url: str, peer: Peer) -> None:
+    """The policy loader passes titles on unescaped; `#`, `%` and `@` belong to an AE title (PS3.5 6.2)."""
+    assert DicomTransport.at(url, TransportOptions()).peer == peer
+
+
+def test_an_odd_title_reaches_the_archive_unchanged(tmp_path: Path) -> None:
+    titles: list[str] = []
+
+    def answer(_number: int, event: evt.Event) -> int:
+        titles.extend((event.assoc.requestor.ae_title, event.assoc.requestor.primitive.called_ae_title))
+        return 0
+
+    with archive(CT, answer) as there:
+        url = there.url.replace("ARCHIVE", "A#B@C%20")
+        transport = DicomTransport.at(url, TransportOptions(ae_title="SIXTEEN/LETTERS!"))
+        transport.send(consignment(tmp_path, 1).items, lambda receipt: None)
+    assert titles == ["SIXTEEN/LETTERS!", "A#B@C%20"]

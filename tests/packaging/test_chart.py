@@ -224,6 +224,7 @@ def test_services_lead_to_the_ports_and_metrics_stay_inside(render: Render) -> N
     assert dicom["type"] == "LoadBalancer"
     assert dicom["ports"] == [{"name": "dicom", "port": 104, "targetPort": "dicom", "protocol": "TCP"}]
     assert dicom["externalTrafficPolicy"] == "Local"  # else every sender looks like a node
+    assert dicom["publishNotReadyAddresses"] is True  # out-of-resources is answered, not a closed port
     assert http["type"] == "ClusterIP"
     assert [port["targetPort"] for port in http["ports"]] == ["http"]
     labels = objects["StatefulSet/deid-gateway"]["spec"]["template"]["metadata"]["labels"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -12,6 +13,7 @@ from gateway.policy import Policy, Registry, load_policy
 
 @dataclass(frozen=True)
 class Residual:
+    judges: ClassVar[frozenset[str]] = frozenset({"header"})
     max: int = 0
 
     def __post_init__(self) -> None:

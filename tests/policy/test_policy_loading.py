@@ -101,12 +101,12 @@ gate:
     rank1: {}
   not_assessed:
     - {aspects: [burned_in_txt], modality: [ct], reason: r, approver: s}
-    - {aspects: [header], modality: [MR], reason: r}
-    - {aspects: [header, header], modality: [CT], reason: r, approver: s}
+    - {aspects: [image_identity], modality: [MR], reason: r}
+    - {aspects: [image_identity, image_identity], modality: [CT], reason: r, approver: s}
 escalate: {stage: deface, levels: [0.9], max_attempts: 4}
 retain: {originals_days: 3.5}
 forward: {verify: storage-commitment}
-forword: 3
+forwards: 3
 name: x
 """
 
@@ -116,6 +116,7 @@ def test_every_fault_of_a_file_is_shown_at_once_with_its_line(load: Load) -> Non
     either = (
         "the options retain-longitudinal-full-dates and retain-longitudinal-modified-dates decide about all of them"
     )
+    together = "they stay consistent only together, by the option retain-uids"
     assert found == {
         (1, "name must be 1 to 63 small letters, digits, dots and dashes, and start with a letter or digit"),
         (2, "unknown profile or edition ps3.15-basic@2026c"),
@@ -132,11 +133,7 @@ def test_every_fault_of_a_file_is_shown_at_once_with_its_line(load: Load) -> Non
         (18, "(0010,1030) is a tag, a keyword is needed"),
         (19, "OverlayData belongs to a repeating group, which is not kept by name"),
         (20, "ReferringPhysicianName names the person or may hold what was removed: no reason can keep it"),
-        (
-            21,
-            "StudyInstanceUID is a UID or refers by UIDs: they stay consistent only together, "
-            "by the option retain-uids",
-        ),
+        (21, f"StudyInstanceUID is a UID or refers by UIDs: {together}"),
         (22, "keep.PatientSize needs text"),
         (24, "unknown stage defaced"),
         (25, "a stage is one name with its parameters"),
@@ -149,12 +146,12 @@ def test_every_fault_of_a_file_is_shown_at_once_with_its_line(load: Load) -> Non
         (32, "release checks need people, and this policy clears study by study"),
         (35, "modality ct must be a defined term such as CT: capitals and digits (PS3.3 C.7.3.1.1.1)"),
         (36, "the key approver is missing"),
-        (35, "header of CT is accepted twice"),
+        (35, "image_identity of CT is accepted twice"),
         (38, "the stage deface has no levels"),
         (38, "max_attempts is larger than the number of levels"),
         (39, "originals_days needs a whole number"),
         (40, "this version cannot carry out storage-commitment yet: write status, or leave verify out"),
-        (41, "unknown key forword"),
+        (41, "unknown key forwards"),
         (42, "the key name is here twice, first in line 1"),
     }
 
@@ -164,7 +161,7 @@ def test_faults_come_with_the_next_action(load: Load) -> None:
     assert hints["unknown option retain-uid"] == "did you mean retain-uids?"
     assert hints["unknown DICOM keyword OperatorName"] == "did you mean OperatorsName?"
     assert hints["unknown key scop"] == "did you mean scope?"
-    assert hints["unknown key forword"] == "did you mean forward?"
+    assert hints["unknown key forwards"] == "did you mean forward?"
     assert hints["unknown stage defaced"] == "did you mean deface?"
     assert hints["unknown study check residual_identifers"] == "did you mean residual_identifiers?"
     assert hints["(0010,1030) is a tag, a keyword is needed"] == "write PatientWeight"
@@ -244,6 +241,14 @@ def test_what_a_policy_must_say(load: Load, text: str, says: str) -> None:
     assert says in found[0][1]
 
 
+def test_what_a_check_judges_cannot_be_accepted_unjudged(load: Load, small: str) -> None:
+    entry = "{aspects: [header, image_identity], modality: [SR], reason: r, approver: a}"
+    text = small.replace("{max: 0}}}", f"{{max: 0}}}}, not_assessed: [\n  {entry}]}}")
+    assert [(line, says) for line, says, _ in faults(load, text)] == [
+        (4, "the check residual_identifiers judges header: it cannot be accepted unjudged as well")
+    ]
+
+
 def test_a_parameter_type_may_refuse_a_combination(load: Load, small: str) -> None:
     found = faults(load, small.replace("max: 0", "max: -1"))
     assert [(line, says) for line, says, _ in found] == [(3, "max cannot be negative")]
@@ -316,14 +321,16 @@ def policy_or_faults(load: Load, text: str | bytes) -> Policy | tuple[Fault, ...
         return error.faults
 
 
+WORDS = (
+    *("options", "dates", "keep", "shift_days", "study", "release", "not_assessed", "residual_identifiers", "max"),
+    *("aspects", "modality", "reason", "approver", "stage", "levels", "min_subjects", "PatientAge", "deface", "to"),
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 400) | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(["keyed", "CT", "deface", "retain-uids", "patient", "hold", "", "PatientAge", "PatientName"]),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
-        st.sampled_from(
-            ["options", "dates", "keep", "shift_days", "study", "release", "not_assessed", "residual_identifiers", "max", "aspects", "modality", "reason", "approver", "stage", "levels", "min_subjects", "PatientAge", "deface", "to"]
-        ),
+        st.sampled_from(WORDS),
         inner,
         max_size=4,
     ),

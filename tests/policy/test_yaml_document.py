@@ -1,4 +1,4 @@
-"""Reading YAML: plain data with lines, and every way a file can be wrong is a fault with its line, never an exception."""
+"""Reading YAML: plain data with lines; every way a file can be wrong is a fault with its line, never an exception."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gateway.policy.document import MAX_BYTES, Document, parse_document, read_document
@@ -126,41 +126,44 @@ def test_an_alias_bomb_is_refused_at_its_first_anchor() -> None:
     assert len(document.faults) == 1
 
 
+def test_a_fault_does_not_repeat_a_whole_book() -> None:
+    document = parsed("a: 1\n")
+    document.fault(("a",), "unknown key " + "x" * 100_000)
+    assert len(document.faults[0].says) < 500
+
+
 def test_a_missing_file_or_a_folder_is_a_fault(tmp_path: Path) -> None:
     assert "cannot be read" in read_document(tmp_path / "none.yaml").faults[0].says
     assert "cannot be read" in read_document(tmp_path).faults[0].says
 
 
-YAML_PIECES = st.lists(
-    st.sampled_from(
-        [
-            "a",
-            "b: ",
-            "- ",
-            "\n",
-            "  ",
-            "{",
-            "}",
-            "[",
-            "]",
-            ", ",
-            ": ",
-            "&x ",
-            "*x",
-            "!t ",
-            "|\n",
-            ">",
-            "'",
-            '"',
-            "#",
-            "? ",
-        ]
-        + ["---\n", "...\n", "%YAML 1.1\n", "\t", "\\", "\\u", "1", "é", "\x85", "\u2028", "<<", "~", "true"]
-    ),
-    max_size=40,
-).map("".join)
+PIECES = (
+    "a",
+    "b: ",
+    "- ",
+    "\n",
+    "  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    ": ",
+    "&x ",
+    "*x",
+    "!t ",
+    "|\n",
+    ">",
+    "'",
+    '"',
+    "#",
+    "? ",
+)
+MORE_PIECES = ("---\n", "...\n", "%YAML 1.1\n", "\t", "\\", "\\u", "1", "é", "\x85", "\u2028", "<<", "~", "true")
+YAML_PIECES = st.lists(st.sampled_from((*PIECES, *MORE_PIECES)), max_size=40).map("".join)
 
 
+@settings(deadline=None)
 @given(
     st.one_of(st.binary(max_size=200), st.text(max_size=200).map(lambda t: t.encode("utf-8", "replace")), YAML_PIECES)
 )
@@ -169,7 +172,7 @@ YAML_PIECES = st.lists(
 @example("a: \ufeffb")
 def test_no_bytes_make_the_reader_raise(data: bytes | str) -> None:
     document = parsed(data)
-    assert document.data or document.faults or data in ("{}", b"{}") or document.data == {}
+    assert isinstance(document.data, dict)
     assert all(fault.line >= 0 and fault.says for fault in document.faults)
 
 
@@ -182,6 +185,7 @@ PLAIN = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text("abcxyz", min_size=1, max_size=4), PLAIN, min_size=1, max_size=4))
 def test_what_pyyaml_writes_is_read_back_as_it_was(data: dict[str, object]) -> None:
     document = parsed(yaml.safe_dump(data, allow_unicode=True))

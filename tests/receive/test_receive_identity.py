@@ -1,4 +1,4 @@
-"""The struct walk and pydicom name the same study for every object; no content makes either raise, or use much memory."""
+"""The struct walk and pydicom name the same study for every object; no content raises or costs much memory."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway import spool as module
-from gateway.spool import Spool, make_folder, writing
+from gateway import durable as module
+from gateway.durable import make_folder, writing
+from gateway.spool import Spool
 
 OLD, NEW = b"old contents", b"new contents, longer than the old ones"
 

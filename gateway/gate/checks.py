@@ -1,0 +1,29 @@
+"""The checks by the names that policies use. Adding one is a file, a line here, and a policy entry.
+
+A study check is a frozen dataclass whose fields are the policy parameters, with
+
+    judges: ClassVar[frozenset[str]]                                   the aspects that it judges (`aspects`)
+    def judge(self, pairs: Sequence[Pair], policy: Policy) -> Verdict  raises Hold("gate_failed") when it cannot
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from gateway.gate.reading import Pair
+from gateway.gate.residual import ResidualIdentifiers
+from gateway.policy import Policy
+from gateway.study import Verdict
+
+
+class StudyCheck(Protocol):
+    """What `judge` needs of a check."""
+
+    judges: ClassVar[frozenset[str]]
+
+    def judge(self, pairs: Sequence[Pair], policy: Policy) -> Verdict: ...
+
+
+CHECKS: dict[str, type] = {"residual_identifiers": ResidualIdentifiers}
+RELEASE_CHECKS: dict[str, type] = {}
