@@ -2,9 +2,9 @@
 
     make bench NAME=receive
 
-Two regimes. `as shipped`: DCMTK's storescu with Nagle on (no TCP_NODELAY in its environment). `light`: a sender with
-TCP_NODELAY that costs next to nothing, at 1 to 8 associations: the receiver's own limit. Peers receive with
-TCP_NODELAY=1. The gateway syncs every file, its folders and its database row before it answers; the others nothing.
+Two regimes. `as shipped`: DCMTK's storescu and the peers with Nagle on, as they come. `light`: a sender with
+TCP_NODELAY that costs next to nothing, at 1 to 8 associations: the receiver's own limit. There peers receive
+with TCP_NODELAY=1. The gateway syncs every file, its folders and its database row before it answers; the others nothing.
 Figures are medians of interleaved rounds: ratios and CPU a file hold between machines, files/s do not.
 """
 
@@ -28,14 +28,14 @@ from bench.receiving.receivers import Server, orthanc, python_server, serve, sto
 from bench.receiving.senders import as_shipped, idle_cpu_percent, light, template, write_files
 from tests import peers
 
-ROUNDS = 1
+ROUNDS = 3
 ASSOCIATIONS = (1, 2, 4, 8)
 FILE_BYTES = 348_000  # the mean of performance.md's corpus
 LARGE_BYTES = 50_000_000
 RESULT = Path(__file__).parent / "results" / "receive.json"
 
 
-def measure(servers: list[Server], root: Path) -> dict[str, dict[str, dict[str, float]]]:
+def measure(servers: list[Server], shipped: list[Server], root: Path) -> dict[str, dict[str, dict[str, float]]]:
     """Medians over ROUNDS interleaved rounds: server -> regime -> figure."""
     data, at = template(FILE_BYTES)
     large, large_at = template(LARGE_BYTES)
@@ -65,8 +65,7 @@ def measure(servers: list[Server], root: Path) -> dict[str, dict[str, dict[str, 
             first += 8
             note(server, "large_4", rate, 1000 * (server.cpu_s() - before) / 8)
             server.clear()
-    for _ in range(3):
-        for server in servers:
+        for server in shipped:
             count = 240 if server.name == "gateway" else 40
             before = server.cpu_s()
             note(server, "as_shipped", as_shipped(server, files, count), 1000 * (server.cpu_s() - before) / count)
@@ -92,14 +91,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-receive-") as folder, contextlib.ExitStack() as running:
         root = Path(folder)
         servers = [running.enter_context(python_server(kind, root)) for kind in ("gateway", "pynetdicom")]
+        shipped = list(servers)
         if peers.available("dcmtk"):
             fast = ("--fork", "+B", "-pdu", "131072")
-            servers.append(running.enter_context(storescp("storescp", root, nodelay=True)))
-            servers.append(running.enter_context(storescp("storescp fork", root, *fast, nodelay=True)))
+            for nodelay, those in ((True, servers), (False, shipped)):
+                those.append(running.enter_context(storescp("storescp", root, nodelay=nodelay)))
+                those.append(running.enter_context(storescp("storescp fork", root, *fast, nodelay=nodelay)))
         if peers.available("orthanc"):
-            servers.append(running.enter_context(orthanc(root)))
+            for nodelay, those in ((True, servers), (False, shipped)):
+                those.append(running.enter_context(orthanc(root, nodelay=nodelay)))
         idle = {s.name: idle_cpu_percent(s) for s in servers if s.name in ("gateway", "pynetdicom")}
-        result = measure(servers, root)
+        result = measure(servers, shipped, root)
         memory = {server.name: round(server.peak_rss_mb(), 1) for server in servers}
         commands = {server.name: server.command for server in servers}
 

@@ -284,6 +284,7 @@ def main() -> None:
     report = {
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": {"cpus": os.cpu_count(), "processor": platform.processor() or platform.machine()},
+        "load_average_at_end": os.getloadavg(),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "commit": commit.stdout.strip() if commit.returncode == 0 else "",

@@ -219,8 +219,11 @@ class OrthancServer:
 
 
 @contextlib.contextmanager
-def Orthanc(folder: Path | None = None, **options: object) -> Iterator[OrthancServer]:
-    """Orthanc with an empty store that takes every peer, SOP class and syntax. `options` override its config."""
+def Orthanc(folder: Path | None = None, *, nodelay: bool = True, **options: object) -> Iterator[OrthancServer]:
+    """Orthanc with an empty store that takes every peer, SOP class and syntax. `options` override its config.
+
+    `nodelay` False leaves Nagle on, as it is shipped.
+    """
     need("orthanc")
     program = _program("Orthanc")
     assert program is not None
@@ -257,7 +260,7 @@ def Orthanc(folder: Path | None = None, **options: object) -> Iterator[OrthancSe
         return OrthancServer(Dicom("127.0.0.1", ports[0], "ORTHANC"), ports[1])
 
     try:
-        env = {"TCP_NODELAY": "1"}
+        env = {"TCP_NODELAY": "1"} if nodelay else {}
         with starting(2, command, lambda ports: server(ports).ready(), root / "orthanc.log", env=env) as ports:
             yield server(ports)
     finally:

@@ -94,7 +94,7 @@ def python_server(kind: str, root: Path) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def storescp(name: str, root: Path, *options: str, nodelay: bool) -> Iterator[Server]:
-    folder = root / name.replace(" ", "_")
+    folder = root / f"{name.replace(' ', '_')}{'' if nodelay else '_shipped'}"
     folder.mkdir()
     chosen: list[int] = []
 
@@ -108,13 +108,11 @@ def storescp(name: str, root: Path, *options: str, nodelay: bool) -> Iterator[Se
 
 
 @contextlib.contextmanager
-def orthanc(root: Path) -> Iterator[Server]:
+def orthanc(root: Path, *, nodelay: bool) -> Iterator[Server]:
     """Orthanc with the settings of tests/peers.py."""
-    with peers.Orthanc(root) as running:
+    with peers.Orthanc(root, nodelay=nodelay) as running:
         port = running.dicom.port
-        yield Server(
-            "orthanc", port, listening_pid(port), next(root.glob("orthanc-*/store")), "Orthanc (tests/peers.py)"
-        )
+        yield Server("orthanc", port, listening_pid(port), root, "Orthanc (tests/peers.py)")
 
 
 def listening_pid(port: int) -> int:

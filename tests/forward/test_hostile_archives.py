@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,3 +153,39 @@ def test_any_bytes_as_an_answer_to_an_association_are_an_answer_or_a_value_error
         for read in (lambda pdu: pdus.read_accept(pdu, contexts), pdus.read_rejection):
             with contextlib.suppress(ValueError):
                 read(b"\2\0" + len(data).to_bytes(4, "big") + data)
+
+
+def test_a_large_instance_is_streamed(tmp_path: Path) -> None:
+    """Case 72: memory does not grow with the file. 96 MB go out while less than 16 MB are held."""
+    goods = consignment(tmp_path, 1, payload=bytes(96 << 20))
+    receipts: list[Receipt] = []
+    with raw_archive(answered(store_response)) as there:
+        transport = there.transport()
+        tracemalloc.start()
+        try:
+            transport.send(goods.items, receipts.append)
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert [receipt.kind for receipt in receipts] == ["success"]
+    assert peak_bytes < 16 << 20
+
+
+def test_logs_name_our_instances_the_archive_and_reasons_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "gateway")
+    goods = consignment(tmp_path, 4)
+    answers = iter([0xA900, 0xB000])
+
+    def make(context_id: int, message_id: int) -> bytes:
+        status = next(answers, None)
+        return b"\x07\0\0\0\0\x04\0\0\0\0" if status is None else store_response(context_id, message_id, status=status)
+
+    with raw_archive(answered(make)) as there, pytest.raises(Retry):
+        there.transport(timeout_s=5).send(goods.items, lambda receipt: None)
+    text = "".join(f"{record.msg} {record.args}" for record in caplog.records)
+    assert "instance_refused" in text
+    assert "A900" in text
+    assert "association_lost" in text
+    for one in goods.clearance.instances:
+        assert one.sop_instance_uid not in text
+        assert one.sop_class_uid not in text
