@@ -4,7 +4,7 @@
 
 Two regimes. `as shipped`: DCMTK's storescu and the peers with Nagle on, as they come. `light`: a sender with
 TCP_NODELAY that costs next to nothing, at 1 to 8 associations: the receiver's own limit. There peers receive
-with TCP_NODELAY=1. The gateway syncs every file, its folders and its database row before it answers; the others nothing.
+with TCP_NODELAY=1. The gateway syncs file, folder and database row before it answers; the others sync nothing.
 Figures are medians of interleaved rounds: ratios and CPU a file hold between machines, files/s do not.
 """
 

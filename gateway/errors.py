@@ -89,6 +89,12 @@ REASONS: dict[str, Reason] = {
             "an encapsulated document cannot be cleaned by this policy",
             "review it by eye, or reject",
         ),
+        Reason(
+            "overlay_in_pixels",
+            _H,
+            "an overlay hides in unused bits of the pixel data",
+            "send it with the overlay as an element of its own, or reject",
+        ),
         Reason("audio_waveform", _H, "the samples are speech", "reject"),
         Reason("unsupported_transfer_syntax", _H, "the transfer syntax is not known here", "send it in another one"),
         Reason("header_failed", _H, "the header could not be rewritten", "look at the object; report the tag named"),
@@ -134,6 +140,12 @@ REASONS: dict[str, Reason] = {
         # anything else
         Reason("stage_failed", _H, "a stage failed in a way nobody foresaw", "see the log by job key; report it"),
         Reason("worker_lost", _R, "a worker process died", "nothing; the step is tried again"),
+        Reason(
+            "retention_expired",
+            _X,
+            "nobody decided within the policy's retain.held_days; its originals were removed",
+            "send it again if it is still wanted",
+        ),
         Reason("reviewer_rejected", _X, "a reviewer rejected the study", "nothing"),
     )
 }

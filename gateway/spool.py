@@ -6,12 +6,13 @@ places where identity may lie.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.durable import PART, make_folder, publish, sync_folder
+from gateway.durable import PART, make_folder, sync_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,19 @@ class Spool:
 
     def keep(self, part: Path, study_key: str) -> str:
         """Move a whole, synced part to its study. Returns the file's name inside the study's folder."""
-        folder = make_folder(self.root / study_key)
-        name = part.name.removesuffix(PART) + ".dcm"
-        publish(part, folder / name)
-        sync_folder(part.parent)
+        name = self.move(part, study_key)
+        self.sync(study_key)
         return name
+
+    def move(self, part: Path, study_key: str) -> str:
+        """The same without making it durable: `sync` does, once for several."""
+        name = part.name.removesuffix(PART) + ".dcm"
+        os.replace(part, make_folder(self.root / study_key) / name)
+        return name
+
+    def sync(self, study_key: str) -> None:
+        """Make the names of a study's files survive a power cut. A part may come back as well: `sweep` removes it."""
+        sync_folder(self.root / study_key)
 
     def path(self, study_key: str, name: str) -> Path:
         return self.root / study_key / name

@@ -7,34 +7,43 @@ its `with` block, and with the process that started it, even when that one is ki
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
+from tests.processes import end, free_port, listening, spawn, starting, wait_until
+
+__all__ = [
+    "Dicom",
+    "Orthanc",
+    "OrthancServer",
+    "Postgres",
+    "available",
+    "dcmtk",
+    "end",
+    "free_port",
+    "listening",
+    "need",
+    "spawn",
+    "starting",
+    "storescp",
+    "wait_until",
+]
+
 PACKAGES = {"dcmtk": "dcmtk", "orthanc": "orthanc", "postgres": "postgresql"}
-START_S = 30.0
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _program(name: str, *folders: str) -> str | None:
@@ -78,83 +87,6 @@ def dcmtk(name: str) -> str:
     path = _program(name)
     assert path is not None, f"dcmtk is there, {name} is not"
     return path
-
-
-def free_port() -> int:
-    """A TCP port of loopback that nobody listens on now. Somebody else may take it: `starting` tries again."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def listening(port: int) -> bool:
-    """True when something accepts connections on this port of loopback."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def spawn(
-    args: Sequence[str], *, output: IO[bytes] | None = None, user: str | None = None, env: dict[str, str] | None = None
-) -> subprocess.Popen[bytes]:
-    """Start a program that dies with us. `user` only when we are root."""
-    who = {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []} if user else {}
-    return subprocess.Popen(
-        list(args),
-        stdin=subprocess.DEVNULL,
-        stdout=output or subprocess.DEVNULL,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, **(env or {})},
-        preexec_fn=_die_with_parent,
-        **who,  # type: ignore[arg-type]
-    )
-
-
-def end(process: subprocess.Popen[bytes], *, how: signal.Signals = signal.SIGTERM, patience_s: float = 10.0) -> None:
-    """Ask it to end, wait, then kill it."""
-    if process.poll() is None:
-        process.send_signal(how)
-        try:
-            process.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    process.wait()
-
-
-def wait_until(true: Callable[[], bool], *, seconds: float, what: str) -> None:
-    """Return when `true()`; AssertionError naming `what` after `seconds`."""
-    give_up = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < give_up, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-
-
-@contextlib.contextmanager
-def starting(
-    ports: int,
-    command: Callable[[Sequence[int]], Sequence[str]],
-    ready: Callable[[Sequence[int]], bool],
-    log: Path,
-    *,
-    user: str | None = None,
-    env: dict[str, str] | None = None,
-    how: signal.Signals = signal.SIGTERM,
-) -> Iterator[list[int]]:
-    """Run `command(ports)` on free ports until it is `ready`; with other ports when it ended before that."""
-    for _ in range(3):
-        chosen = [free_port() for _ in range(ports)]
-        with open(log, "wb") as output:
-            process = spawn(command(chosen), output=output, user=user, env=env)
-        try:
-            give_up = time.monotonic() + START_S
-            while process.poll() is None and time.monotonic() < give_up:
-                if ready(chosen):
-                    yield chosen
-                    return
-                time.sleep(0.05)
-        finally:
-            end(process, how=how)
-    raise AssertionError(f"did not start; its output ends: {log.read_text(errors='replace')[-600:]}")
 
 
 class Dicom(NamedTuple):

@@ -8,7 +8,7 @@ from pathlib import Path
 from gateway.app.registry import REGISTRY
 from gateway.durable import writing
 from gateway.errors import Hold, UsageError
-from gateway.policy import Policy, PolicySet, load_policies
+from gateway.policy import Policy, PolicySet, load_policies, read_snapshot
 
 
 class Policies:
@@ -53,7 +53,7 @@ class Policies:
 def restore(snapshot: str, digest: str = "") -> Policy:
     """The policy of a snapshot. Raises Hold `policy_withdrawn` when this build or its tables cannot carry it out."""
     try:
-        policy = Policy.from_snapshot(snapshot, REGISTRY)
+        policy = read_snapshot(snapshot, REGISTRY)
     except UsageError:
         raise Hold("policy_withdrawn", at=digest[:12]) from None
     if digest and policy.digest != digest:  # edited, or the standard's table changed under it

@@ -4,9 +4,22 @@ SQLite in the home by default, PostgreSQL by `DEID_DATABASE_URL`; the same SQLAl
 column ever holds a value out of a data set: keys are keyed hashes, names are ours, reasons are codes.
 """
 
+from gateway.database.arrivals import NewInstance
 from gateway.database.connection import Database
 from gateway.database.job import Intent, Job, JobRow
+from gateway.database.retained import Retained, RetainedJob
 from gateway.database.studies import InstanceRow, StudyRow
 from gateway.database.tables import SCHEMA_VERSION
 
-__all__ = ["SCHEMA_VERSION", "Database", "InstanceRow", "Intent", "Job", "JobRow", "StudyRow"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Database",
+    "InstanceRow",
+    "Intent",
+    "Job",
+    "JobRow",
+    "NewInstance",
+    "Retained",
+    "RetainedJob",
+    "StudyRow",
+]

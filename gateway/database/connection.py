@@ -10,7 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select
 from sqlalchemy.exc import ArgumentError, OperationalError
 
+from gateway.database.arrivals import Arrivals
+from gateway.database.intents import Intents
 from gateway.database.jobs import Jobs
+from gateway.database.retained import Retention
 from gateway.database.studies import Studies
 from gateway.database.tables import SCHEMA_VERSION, metadata, schema
 from gateway.errors import EnvironmentFault, UsageError
@@ -24,6 +27,7 @@ def _sqlite_pragmas(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA synchronous=FULL")  # C-STORE success means on disk
     cursor.execute("PRAGMA busy_timeout=30000")
     cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA secure_delete=ON")  # what is overwritten is gone, not left in free pages
     cursor.close()
 
 
@@ -31,7 +35,7 @@ def _begin_immediate(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-class Database(Studies, Jobs):
+class Database(Arrivals, Studies, Jobs, Intents, Retention):
     """Open tables. Safe to share between threads; other processes open their own."""
 
     def __init__(self, url: str) -> None:
@@ -79,6 +83,19 @@ class Database(Studies, Jobs):
         """One transaction: committed at the end, rolled back on any exception."""
         with self.engine.begin() as connection:
             yield connection
+
+    def checkpoint(self) -> None:
+        """Empty SQLite's write-ahead log, so that nothing overwritten is left in it. PostgreSQL's is not ours to empty.
+
+        While another process reads, it stays for the next time.
+        """
+        if self.engine.dialect.name != "sqlite":
+            return
+        raw = self.engine.raw_connection()
+        try:
+            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            raw.close()
 
     def close(self) -> None:
         self.engine.dispose()

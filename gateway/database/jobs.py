@@ -1,4 +1,4 @@
-"""Jobs (one target of one study generation), what they sent, and the intents of other processes."""
+"""Jobs (one target of one study generation) and what they sent."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from gateway.database.job import Intent, JobRow
-from gateway.database.tables import intents, jobs, outgoing
+from gateway.database.job import JobRow
+from gateway.database.tables import jobs, outgoing
 from gateway.study import FINAL_STATES, Receipt, State
 
 
@@ -38,8 +38,8 @@ class Jobs:
             return [_job(row._mapping) for row in connection.execute(query).all()]
 
     def unfinished_jobs(self) -> list[JobRow]:
-        waiting = {*FINAL_STATES, State.AWAITING_RELEASE}
-        return [job for job in self.jobs_in() if job.state not in waiting]
+        """Jobs that wait for the machine, not for a person."""
+        return self.jobs_in(*(state for state in State if state not in {*FINAL_STATES, State.AWAITING_RELEASE}))
 
     def set_job(self, job_key: str, **values: object) -> None:
         with self.transaction() as connection:
@@ -70,34 +70,6 @@ class Jobs:
         with self.transaction() as connection:
             rows = connection.execute(select(outgoing).where(outgoing.c.job_key == job_key)).all()
         return {row.name: Receipt(row.name, row.status, row.kind, row.attempts) for row in rows}
-
-    def add_intent(self, *, kind: str, key: str, actor: str, reason: str) -> int:
-        """Write a wish down; the engine process acts within a second. Returns its serial."""
-        with self.transaction() as connection:
-            result = connection.execute(
-                insert(intents)
-                .values(kind=kind, key=key, actor=actor, reason=reason, created_at=time.time())
-                .returning(intents.c.serial)
-            )
-            return int(result.scalar_one())
-
-    def open_intents(self) -> list[Intent]:
-        with self.transaction() as connection:
-            rows = connection.execute(
-                select(intents).where(intents.c.done_at.is_(None)).order_by(intents.c.serial)
-            ).all()
-        return [Intent(**row._mapping) for row in rows]
-
-    def intent(self, serial: int) -> Intent | None:
-        with self.transaction() as connection:
-            row = connection.execute(select(intents).where(intents.c.serial == serial)).first()
-        return Intent(**row._mapping) if row else None
-
-    def finish_intent(self, serial: int, outcome: str) -> None:
-        with self.transaction() as connection:
-            connection.execute(
-                update(intents).where(intents.c.serial == serial).values(done_at=time.time(), outcome=outcome)
-            )
 
 
 def _job(row: object) -> JobRow:

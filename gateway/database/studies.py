@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
 
 from gateway.database.job import Job
 from gateway.database.tables import instances, jobs, studies
@@ -27,6 +27,7 @@ class StudyRow:
     reason: str
     state: str
     round: int
+    changed_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class InstanceRow:
     sha256: str
     patient_key: str
     use: str
+    removed_at: float | None = None
 
 
 class Studies:
@@ -51,52 +53,19 @@ class Studies:
     def transaction(self) -> AbstractContextManager[Connection]:
         raise NotImplementedError("Database provides it")
 
-    def record_instance(self, *, study_key: str, name: str, sop_key: str, size_bytes: int, expected: int = 0) -> int:
-        """Note one received, synced object; opens the study's next generation when the last one is closed.
+    def close_complete(self, *, quiet_s: float, forced_s: float, use_expected: bool) -> list[tuple[str, int]]:
+        """Close every open generation that is quiet, too old, or has all that it expects. Returns (key, generation).
 
-        Returns the generation. When this returns, the row is on disk, and C-STORE may answer 0x0000.
+        While an earlier generation is not decided, the next one stays open: what is a duplicate or a conflict is known
+        only then.
         """
         now = time.time()
-        with self.transaction() as connection:
-            if connection.dialect.name == "postgresql":
-                # A study that opens a generation has no row yet that could be locked. SQLite has one writer anyway.
-                connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(study_key, 0))))
-            last = connection.execute(
-                select(studies.c.generation, studies.c.closed_at)
-                .where(studies.c.study_key == study_key)
-                .order_by(studies.c.generation.desc())
-                .limit(1)
-                .with_for_update()
-            ).first()
-            if last is None or last.closed_at is not None:
-                generation = 1 if last is None else last.generation + 1
-                connection.execute(
-                    insert(studies).values(
-                        study_key=study_key, generation=generation, first_at=now, last_at=now, expected=expected
-                    )
-                )
-            else:
-                generation = last.generation
-                connection.execute(
-                    update(studies)
-                    .where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
-                    .values(last_at=now, expected=expected or studies.c.expected)
-                )
-            connection.execute(
-                insert(instances).values(
-                    study_key=study_key,
-                    generation=generation,
-                    name=name,
-                    sop_key=sop_key,
-                    received_at=now,
-                    size_bytes=size_bytes,
-                )
-            )
-        return generation
-
-    def close_complete(self, *, quiet_s: float, forced_s: float, use_expected: bool) -> list[tuple[str, int]]:
-        """Close every open generation that is quiet, too old, or has all that it expects. Returns (key, generation)."""
-        now = time.time()
+        earlier = studies.alias("earlier")
+        undecided = exists().where(
+            earlier.c.study_key == studies.c.study_key,
+            earlier.c.generation < studies.c.generation,
+            earlier.c.state == "received",
+        )
         with self.transaction() as connection:
             due = or_(studies.c.last_at <= now - quiet_s, studies.c.first_at <= now - forced_s)
             if use_expected:
@@ -107,7 +76,7 @@ class Studies:
                 )
                 due = or_(due, and_(studies.c.expected > 0, arrived >= studies.c.expected))
             ready = connection.execute(
-                select(studies.c.study_key, studies.c.generation).where(and_(studies.c.closed_at.is_(None), due))
+                select(studies.c.study_key, studies.c.generation).where(studies.c.closed_at.is_(None), due, ~undecided)
             ).all()
             for row in ready:
                 connection.execute(
@@ -128,6 +97,13 @@ class Studies:
     def studies_in(self, *states: str) -> list[StudyRow]:
         return self._studies(studies.c.state.in_(states))
 
+    def count_studies(self, *states: str) -> dict[tuple[str, str], int]:
+        """(state, reason) → study generations in these states."""
+        query = select(studies.c.state, studies.c.reason, func.count()).where(studies.c.state.in_(states))
+        with self.transaction() as connection:
+            rows = connection.execute(query.group_by(studies.c.state, studies.c.reason)).all()
+        return {(row[0], row[1]): row[2] for row in rows}
+
     def _studies(self, which: ColumnElement[bool]) -> list[StudyRow]:
         query = select(studies).where(which).order_by(studies.c.first_at, studies.c.generation)
         with self.transaction() as connection:
@@ -145,7 +121,7 @@ class Studies:
             connection.execute(
                 update(studies)
                 .where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
-                .values(**values)
+                .values(**values, changed_at=time.time())
             )
 
     def instances_of(self, study_key: str, generation: int | None = None) -> list[InstanceRow]:
@@ -174,7 +150,7 @@ class Studies:
             connection.execute(
                 update(studies)
                 .where(and_(studies.c.study_key == study_key, studies.c.generation == generation))
-                .values(state="duplicate", routed_at=time.time())
+                .values(state="duplicate", routed_at=time.time(), changed_at=time.time())
             )
 
     def route_study(self, study_key: str, generation: int, new_jobs: Sequence[Job]) -> bool:
@@ -187,7 +163,9 @@ class Studies:
                 return False
             for job in new_jobs:
                 connection.execute(insert(jobs).values(**asdict(job), state="queued", created_at=now, updated_at=now))
-            connection.execute(update(studies).where(which).values(routed_at=now, state="routed", reason=""))
+            connection.execute(
+                update(studies).where(which).values(routed_at=now, state="routed", reason="", changed_at=now)
+            )
         return True
 
     def spooled_names(self) -> frozenset[tuple[str, str]]:

@@ -25,6 +25,7 @@ studies = Table(
     Column("reason", String(64), nullable=False, default=""),  # why it was held before any job existed
     Column("state", String(32), nullable=False, default="received"),
     Column("round", Integer, nullable=False, default=1),  # reruns asked for: names the next intake leg
+    Column("changed_at", Float),  # last change of state
 )
 
 instances = Table(
@@ -40,6 +41,7 @@ instances = Table(
     Column("sha256", String(64), nullable=False, default=""),  # of the data set; filled at intake
     Column("patient_key", String(64), nullable=False, default=""),  # keyed hash of the Patient ID; filled at intake
     Column("use", String(16), nullable=False, default="new"),  # new, use, duplicate, conflict, dropped
+    Column("removed_at", Float),  # when retention took the file out of the spool
     UniqueConstraint("study_key", "name"),
     Index("instances_by_study", "study_key", "generation"),
 )
@@ -89,7 +91,7 @@ intents = Table(
     "intents",
     metadata,
     Column("serial", _Serial, primary_key=True, autoincrement=True),
-    Column("kind", String(32), nullable=False),  # release, reject
+    Column("kind", String(32), nullable=False),  # release, rerun, reject
     Column("key", String(64), nullable=False),  # job key or study key
     Column("actor", String(128), nullable=False),
     Column("reason", String(512), nullable=False),

@@ -1,31 +1,41 @@
 """The engine: DBOS, held small (gateway/decisions.md; conditions measured in engine.md are numbered in comments).
 
-One engine process per embedded store, fixed workflow ids, JSON only, opaque keys as arguments, short legs. Our tables
-are the truth: at every start, and now and then, unfinished jobs are enqueued again under their fixed ids, which does
-nothing where the engine still has them.
+One engine process per store, fixed workflow ids, JSON only, opaque keys as arguments, short legs. Our tables are the
+truth: at every start, and now and then, unfinished work is enqueued again under fixed ids, which does nothing where the
+engine still has it.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
+from dbos._error import DBOSException
 from dbos._serialization import DefaultSerializer
+from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.errors import EnvironmentFault
+from gateway.flow.compact import compact_store
 from gateway.flow.legs import Leg, Next, Steps, run_leg
-from gateway.observe import log
+from gateway.flow.lock import StoreLock
+from gateway.observe import log, origin, silence_libraries
 
 APPLICATION_VERSION = "deid-gateway-1"  # condition 2: pinned, or an upgrade strands what is queued
-QUEUES = {Leg.INTAKE: "cpu", Leg.SCRUB: "cpu", Leg.GATE: "cpu", Leg.FORWARD: "net"}  # condition 6
+WORKFLOW = "leg"  # condition 2: explicit, never reused for something else
+CPU, NET, DECISIONS = "cpu", "net", "decisions"
+QUEUES = {Leg.INTAKE: CPU, Leg.SCRUB: CPU, Leg.GATE: CPU, Leg.FORWARD: NET, Leg.DECIDE: DECISIONS}  # condition 6
+UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
 FINISHED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 KEEP_FINISHED_S = 24 * 3600.0  # condition 9: retention is ours
+SWEEP_AT_ONCE = 500
 QUEUE_POLL_S = 0.2
+SENDING, SENDING_PER_LANE = 32, 4
 
 
 def _no_pickle(*_arguments: object) -> Any:
@@ -42,14 +52,99 @@ class Engine:
         self._steps = steps
         self._pending = pending
         self._store_url = store_url
-        self._lock_path = lock
         self._executor_id = executor_id  # condition 3
-        self._lock: int | None = None
-        self.alive = False
+        self._lock = StoreLock(lock, store_url)
+        self._started = False
+        self._running: set[str] = set()  # workflow ids of the legs that this process is at
+        self._stranded: set[str] = set()
+        self._running_lock = threading.Lock()
+
+    @property
+    def alive(self) -> bool:
+        """True while the threads that take up work are there."""
+        names = {thread.name for thread in threading.enumerate()}
+        return self._started and {f"queue-worker-{queue}" for queue in (CPU, NET, DECISIONS)} <= names
 
     def start(self, *, workers: int) -> None:
-        """Lock, recover, and take up work. Raises EnvironmentFault when another engine process has this store."""
-        self._take_lock()
+        """Lock, recover, and take up work. Raises EnvironmentFault when another process has this store, or when it
+        cannot be opened.
+        """
+        self._lock.take()
+        try:
+            self._launch(max(1, workers))
+            self._started = True
+            self.reconcile()
+        except (SQLAlchemyError, DBOSException, OSError) as error:
+            self.stop(timeout_s=0)
+            raise EnvironmentFault(
+                "the engine's store cannot be opened; check DEID_DATABASE_URL and the disk"
+            ) from error
+        except BaseException:
+            self.stop(timeout_s=0)
+            raise
+
+    def stop(self, *, timeout_s: int = 20) -> None:
+        """Let running legs end (condition 10), then let go of the store. What is left is taken up at the next start."""
+        self._started = False
+        with self._running_lock:
+            wait_s = timeout_s if self._running else 0
+        with suppress(SQLAlchemyError, DBOSException):
+            DBOS.destroy(workflow_completion_timeout_sec=wait_s, destroy_registry=True)
+        self._lock.release()
+
+    def enqueue(self, task: Next) -> None:
+        """Enqueue one leg under its fixed id; enqueuing it again changes nothing."""
+        queue = QUEUES[task.leg]
+        lane = self._steps.lane(task) if queue == NET else None
+        options = SetEnqueueOptions(delay_seconds=task.delay_s or None, queue_partition_key=lane)
+        arguments = (str(task.leg), task.key, task.round, task.attempt, task.generation, task.tries)
+        with SetWorkflowID(task.workflow_id), options:
+            DBOS.enqueue_workflow(queue, self._workflow, *arguments)
+
+    def reconcile(self) -> int:
+        """Enqueue whatever our tables say is unfinished and the engine does not hold. Returns how many."""
+        self._lock.keep()
+        self._resume_stranded()
+        held = {_prefix(workflow.workflow_id) for workflow in _list(status=list(UNFINISHED))}
+        count = 0
+        for task in self._pending():
+            if task.prefix in held:
+                continue
+            known = _list(workflow_id_prefix=task.prefix)
+            if any(workflow.status in UNFINISHED for workflow in known):
+                continue  # enqueued since the look above
+            if known:
+                # The leg ended but its successor was never enqueued (or the engine gave up): a new id takes it up.
+                log("leg_revived", stage=task.leg, job=task.key, attempt=task.attempt)
+                last = max(_attempt(workflow.workflow_id) for workflow in known)
+                task = replace(task, attempt=max(task.attempt, last + 1))  # noqa: PLW2901
+            self.enqueue(task)
+            count += 1
+        return count
+
+    def sweep(self) -> int:
+        """Delete finished legs that nobody asks for any more. Returns how many."""
+        cutoff = datetime.now(UTC) - timedelta(seconds=KEEP_FINISHED_S)
+        old = _list(status=list(FINISHED), completed_before=cutoff.isoformat(), limit=SWEEP_AT_ONCE)
+        if old:
+            DBOS.delete_workflows([workflow.workflow_id for workflow in old])
+        return len(old)
+
+    def _resume_stranded(self) -> None:
+        """Condition 9: when the store fails under a leg (a full disk), the leg is over and its workflow stays PENDING.
+        What is PENDING and not running here at two looks in a row is queued again."""
+        pending = {
+            workflow.workflow_id: workflow.queue_name
+            for workflow in _list(status="PENDING", executor_id=self._executor_id, name=WORKFLOW)
+        }
+        with self._running_lock:
+            idle = pending.keys() - self._running
+        for workflow_id in idle & self._stranded:
+            log("leg_resumed", stage=workflow_id.partition("/")[0])
+            DBOS.resume_workflow(workflow_id, queue_name=pending[workflow_id])
+        self._stranded = idle - self._stranded
+
+    def _launch(self, workers: int) -> None:
         DefaultSerializer.serialize = _no_pickle  # type: ignore[method-assign,assignment]
         DefaultSerializer.deserialize = _no_pickle  # type: ignore[method-assign,assignment]
         config: DBOSConfig = {
@@ -61,87 +156,53 @@ class Engine:
             "enable_otlp": False,
             "log_level": "WARNING",
         }
-        # condition 2: explicit names, never reused; condition 5: no attempt limit, our legs end by themselves
+        compact_store(self._store_url)
         DBOS(config=config)
+        silence_libraries()  # DBOS has just given itself a handler that prints texts
         self._register()
         DBOS.launch()
-        DBOS.register_queue("cpu", worker_concurrency=max(1, workers), polling_interval_sec=QUEUE_POLL_S)
-        DBOS.register_queue("net", worker_concurrency=4, polling_interval_sec=QUEUE_POLL_S)
-        self.alive = True
-        self.reconcile()
-
-    def stop(self, *, timeout_s: int = 20) -> None:
-        """Let running legs end (condition 10), then let go of the store. What is left is taken up at the next start."""
-        if self._lock is None:
-            return
-        self.alive = False
-        DBOS.destroy(workflow_completion_timeout_sec=timeout_s, destroy_registry=True)
-        os.close(self._lock)
-        self._lock = None
-
-    def enqueue(self, task: Next) -> None:
-        """Enqueue one leg under its fixed id; enqueuing it again changes nothing."""
-        with SetWorkflowID(task.workflow_id), SetEnqueueOptions(delay_seconds=task.delay_s or None):
-            DBOS.enqueue_workflow(
-                QUEUES[task.leg], self._workflow, str(task.leg), task.key, task.round, task.attempt, task.generation
-            )
-
-    def reconcile(self) -> int:
-        """Enqueue whatever our tables say is unfinished and the engine does not hold. Returns how many."""
-        count = 0
-        for task in self._pending():
-            status = DBOS.get_workflow_status(task.workflow_id)
-            if status is None:
-                self.enqueue(task)
-                count += 1
-            elif status.status in FINISHED and not self._moved_on(task):
-                # The leg ended but its successor was never enqueued (or the engine gave up): a new id takes it up.
-                log("leg_revived", stage=task.leg, job=task.key, attempt=task.attempt)
-                self.enqueue(self._fresh(task))
-                count += 1
-        return count
-
-    def sweep(self) -> None:
-        """Delete finished legs that nobody asks for any more."""
-        cutoff = datetime.now(UTC) - timedelta(seconds=KEEP_FINISHED_S)
-        for workflow in DBOS.list_workflows(
-            status=list(FINISHED), completed_before=cutoff.isoformat(), limit=500, load_input=False, load_output=False
+        for queue, limits in (
+            (CPU, {"worker_concurrency": workers}),
+            (NET, {"worker_concurrency": SENDING, "partition_worker_concurrency": SENDING_PER_LANE}),
+            (DECISIONS, {"global_concurrency": 1}),  # in the order they were made
         ):
-            DBOS.delete_workflow(workflow.workflow_id)
-
-    def _moved_on(self, task: Next) -> bool:
-        """True when a later try of this leg is queued or running."""
-        prefix = task.workflow_id.rsplit("/a", 1)[0] + "/a"
-        later = DBOS.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
-        return any(workflow.status not in FINISHED for workflow in later)
-
-    def _fresh(self, task: Next) -> Next:
-        prefix = task.workflow_id.rsplit("/a", 1)[0] + "/a"
-        used = DBOS.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
-        attempt = 1 + max((int(workflow.workflow_id.rsplit("/a", 1)[1]) for workflow in used), default=task.attempt)
-        return Next(task.leg, task.key, task.round, attempt, task.generation)
+            DBOS.register_queue(queue, polling_interval_sec=QUEUE_POLL_S, **limits)
 
     def _register(self) -> None:
         @DBOS.step(name="work")
-        def work(leg: str, key: str, round_: int, attempt: int, generation: int) -> list[list[Any]]:
-            following = run_leg(self._steps, Next(Leg(leg), key, round_, attempt, generation))  # never raises
-            return [[str(n.leg), n.key, n.round, n.attempt, n.generation, n.delay_s] for n in following]
+        def work(leg: str, key: str, round_: int, attempt: int, generation: int, tries: int) -> list[list[Any]]:
+            task = Next(Leg(leg), key, round_, attempt, generation, tries=tries)
+            following = run_leg(self._steps, task)  # raises nothing that the engine would store
+            return [[str(n.leg), n.key, n.round, n.attempt, n.generation, n.delay_s, n.tries] for n in following]
 
-        @DBOS.workflow(name="leg", max_recovery_attempts=None)
-        def leg_workflow(leg: str, key: str, round_: int, attempt: int, generation: int) -> None:
-            for following in work(leg, key, round_, attempt, generation):
-                self.enqueue(Next(Leg(following[0]), *following[1:]))
+        # condition 5: no attempt limit, our legs end by themselves
+        @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
+        def leg_workflow(leg: str, key: str, round_: int, attempt: int, generation: int, tries: int) -> None:
+            own_id = Next(Leg(leg), key, round_, attempt, generation).workflow_id
+            with self._running_lock:
+                self._running.add(own_id)
+            try:
+                for following in work(leg, key, round_, attempt, generation, tries):
+                    self.enqueue(Next(Leg(following[0]), *following[1:]))
+            except (SQLAlchemyError, OSError) as error:  # its text, stored as the outcome, would say too much
+                log("store_failed", stage=leg, exception=origin(error))
+                raise RuntimeError("the engine's store failed; the leg is taken up again") from None
+            finally:
+                with self._running_lock:
+                    self._running.discard(own_id)
 
         self._workflow = leg_workflow
 
-    def _take_lock(self) -> None:
-        # Condition 1: a second engine process on one embedded store runs jobs twice.
-        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise EnvironmentFault(
-                f"another gateway runs on this home ({self._lock_path}); stop it, or use another --home"
-            ) from None
-        self._lock = handle
+
+def _list(**which: Any) -> list[Any]:
+    """Workflows without their arguments and results: a planted one must not be read, let alone fail the look."""
+    return list(DBOS.list_workflows(load_input=False, load_output=False, **which))
+
+
+def _prefix(workflow_id: str) -> str:
+    return workflow_id.rstrip("0123456789")
+
+
+def _attempt(workflow_id: str) -> int:
+    digits = workflow_id[len(_prefix(workflow_id)) :]
+    return int(digits) if digits else -1

@@ -1,6 +1,7 @@
 """Legs of a job, and the translation of whatever happens in them.
 
     intake (study, generation) -> scrub -> gate -> forward        each of the last three per job
+    decide (intent)                                               what a person decided about a held study
 
 A leg does its work through `Steps`, which writes the new state to our tables before it returns; running it twice gives
 the same end (engine.md: steps are repeated after a crash). A leg that raises ends in a held or refused job, or in
@@ -12,11 +13,11 @@ from __future__ import annotations
 import errno
 import logging
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy import exc
 
 from gateway.errors import EnvironmentFault, Hold, Refuse, Retry, StudyError
 from gateway.observe import log, origin
@@ -27,6 +28,15 @@ MACHINE_ERRNOS = frozenset(
 )
 MACHINE_PAUSE_S = 15.0
 WORKER_LOST_LIMIT = 3
+# What a database says about one statement; everything else it raises is about the database.
+_STATEMENT_FAULTS = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
+
+
+class Stopping(BaseException):
+    """The process is ending, and what a leg was doing was cut off: nothing of it counts, the next process repeats it.
+
+    Not an Exception: nothing may take it for a failure of the study, and the engine must not store an outcome.
+    """
 
 
 class Leg(StrEnum):
@@ -36,11 +46,15 @@ class Leg(StrEnum):
     SCRUB = "scrub"
     GATE = "gate"
     FORWARD = "forward"
+    DECIDE = "decide"
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """What the engine enqueues: a leg of a job (or of a study generation), its try, and after how many seconds."""
+    """What the engine enqueues: a leg of a job, of a study generation or of an intent, after how many seconds.
+
+    `attempt` only makes the name new; `tries` counts those that failed for a reason of the study or of its archive.
+    """
 
     leg: Leg
     key: str
@@ -48,11 +62,17 @@ class Next:
     attempt: int = 0
     generation: int = 0
     delay_s: float = 0.0
+    tries: int = 0
+
+    @property
+    def prefix(self) -> str:
+        """What all attempts of this leg share."""
+        return f"{self.leg}/{self.key}/g{self.generation}/r{self.round}/a"
 
     @property
     def workflow_id(self) -> str:
         """Fixed and opaque; idempotence rests on it."""
-        return f"{self.leg}/{self.key}/g{self.generation}/r{self.round}/a{self.attempt}"
+        return f"{self.prefix}{self.attempt}"
 
 
 class Steps(Protocol):
@@ -62,11 +82,15 @@ class Steps(Protocol):
     def scrub(self, job_key: str) -> tuple[Next, ...]: ...
     def gate(self, job_key: str) -> tuple[Next, ...]: ...
     def forward(self, job_key: str) -> tuple[Next, ...]: ...
+    def decide(self, serial: int) -> tuple[Next, ...]: ...
     def fail(self, task: Next, error: StudyError) -> None:
-        """Record a held or refused study or job."""
+        """Record a held or refused study or job, or an intent that cannot be carried out."""
 
-    def pause_s(self, attempt: int) -> float:
-        """How long to wait before try number `attempt` + 1."""
+    def lane(self, task: Next) -> str:
+        """Forward legs of one lane share a limit, so that a silent archive stops nobody else's. Never empty."""
+
+    def pause_s(self, tries: int) -> float:
+        """How long to wait after so many failed tries and one more."""
 
     def attempts_left(self, task: Next) -> bool:
         """False when a further try is not wanted: the job is then held with `gave_up`."""
@@ -79,7 +103,7 @@ class Steps(Protocol):
 
 
 def run_leg(steps: Steps, task: Next) -> tuple[Next, ...]:
-    """Run one leg and return what comes next. Never raises: every exception becomes a state, a retry, or both."""
+    """Run one leg and return what comes next. Every exception becomes a state, a retry, or both; Stopping passes."""
     try:
         return _work(steps, task)
     except Retry as error:
@@ -88,13 +112,20 @@ def run_leg(steps: Steps, task: Next) -> tuple[Next, ...]:
         return _end(steps, task, error)
     except BrokenProcessPool:
         return _retry(steps, task, Retry("worker_lost", at=task.leg), limit=WORKER_LOST_LIMIT)
-    except (EnvironmentFault, OperationalError, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in MACHINE_ERRNOS:
+    except Exception as error:  # noqa: BLE001 - the one place: an unforeseen fault holds the study
+        if not is_machine_trouble(error):
             return _unforeseen(steps, task, error)
         log("machine_trouble", level=logging.ERROR, stage=task.leg, job=task.key, exception=origin(error))
         return (_again(task, MACHINE_PAUSE_S),)
-    except Exception as error:  # noqa: BLE001 - the one place: an unforeseen fault holds the study
-        return _unforeseen(steps, task, error)
+
+
+def is_machine_trouble(error: Exception) -> bool:
+    """True for what a study is not to blame for: disk, files, database, a damaged ledger."""
+    if isinstance(error, OSError):
+        return error.errno in MACHINE_ERRNOS
+    if isinstance(error, exc.DBAPIError):
+        return not isinstance(error, _STATEMENT_FAULTS)
+    return isinstance(error, EnvironmentFault | exc.TimeoutError)
 
 
 def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
@@ -107,23 +138,25 @@ def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
             return steps.gate(task.key)
         case Leg.FORWARD:
             return steps.forward(task.key)
+        case Leg.DECIDE:
+            return steps.decide(int(task.key))
 
 
 def _again(task: Next, delay_s: float) -> Next:
-    return Next(task.leg, task.key, task.round, task.attempt + 1, task.generation, delay_s)
+    return replace(task, attempt=task.attempt + 1, delay_s=delay_s)
 
 
 def _retry(steps: Steps, task: Next, error: Retry, limit: int | None = None) -> tuple[Next, ...]:
-    left = task.attempt + 1 < limit if limit is not None else steps.attempts_left(task)
+    left = task.tries + 1 < limit if limit is not None else steps.attempts_left(task)
     if not left:
         return _end(steps, task, _given_up(error))
     try:
         steps.note_attempt(task, error.reason)
-    except DBAPIError as failure:  # the note is a courtesy; the retry itself must not be lost
+    except exc.SQLAlchemyError as failure:  # the note is a courtesy; the retry itself must not be lost
         log("note_failed", level=logging.WARNING, stage=task.leg, job=task.key, exception=origin(failure))
-    delay_s = steps.pause_s(task.attempt)
-    log("retry", stage=task.leg, job=task.key, reason=error.reason, attempt=task.attempt + 1, seconds=delay_s)
-    return (_again(task, delay_s),)
+    delay_s = steps.pause_s(task.tries)
+    log("retry", stage=task.leg, job=task.key, reason=error.reason, attempt=task.tries + 1, seconds=delay_s)
+    return (replace(_again(task, delay_s), tries=task.tries + 1),)
 
 
 def _given_up(error: Retry) -> StudyError:

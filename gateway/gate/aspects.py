@@ -73,10 +73,7 @@ def account_for(
     for (aspect, modality), instances in sorted(counts.items()):
         if aspect in judged:
             continue
-        entry = next(
-            (e for e in gate.not_assessed if aspect in e.aspects and (modality in e.modality or "*" in e.modality)),
-            None,
-        )
+        entry = next((e for e in gate.not_assessed if aspect in e.aspects and modality in e.modality), None)
         if entry is None:
             left_open.append(NotAssessed(aspect, modality, instances, "", ""))
         else:

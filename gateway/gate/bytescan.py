@@ -51,8 +51,16 @@ class Scan:
 
     @property
     def ends_before_tail(self) -> bool:
-        """True when the data set was read to its end and only zeros, or bytes behind a deflated stream, follow."""
-        return self.tail is not None and bool(self.leaves) and (self.malformed == AFTER_END or not any(self.tail.raw))
+        """True when what follows the last whole element is behind the end of the data set, not a part that is lost.
+
+        That is so for zeros, for bytes behind a deflated stream, and for anything behind pixel data: tags ascend, and
+        no identifying attribute of the standard comes after group 7FE0.
+        """
+        if self.tail is None or not self.leaves:
+            return False
+        last = self.leaves[-1]
+        behind_pixels = last.tag >> 16 >= 0x7FE0 and "." not in last.path
+        return self.malformed == AFTER_END or behind_pixels or not any(self.tail.raw)
 
     def top(self, tag: int) -> Leaf | None:
         """The top-level value with this tag, of file meta too; the first fragment for encapsulated pixel data."""

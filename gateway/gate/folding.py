@@ -5,7 +5,7 @@
     "31.01.1950", "31-01-1950", "31/01/1950"                     ->  b"31 01 1950"
 
 Folded text is UTF-8, so that one search by bytes serves text of every script. NFKD joins full-width and half-width
-forms, and separates accents, which are dropped; `ß` becomes `ss`.
+forms, and separates accents, which are dropped; so are soft hyphens and other marks nobody sees. `ß` becomes `ss`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def fold(text: str) -> bytes:
     if text.isascii():
         return fold_bytes(text.encode("ascii"))
     apart = unicodedata.normalize("NFKD", text)
-    bare = "".join(char for char in apart if unicodedata.category(char) != "Mn").casefold()
+    bare = "".join(char for char in apart if unicodedata.category(char) not in ("Mn", "Cf")).casefold()
     return _NOT_WORD.sub(" ", bare).strip().encode("utf-8", "replace")
 
 

@@ -4,9 +4,9 @@ What counts depends on where it stands (`Place`). Text is searched in every read
 and without NUL bytes (which also shows UTF-16) and in every encoded spelling; samples only for long spellings.
 
 False alarms by chance, in samples: a spelling of 10 bytes with letters, compared without case, meets n random bytes
-with probability n * (2/256)**10 = n * 9e-22; in an 8-bit image whose grey values lie within ten levels of the letters
-n * (2/20)**10 = n * 1e-10. A spelling of digits has 16 bytes and more: n * (1/20)**16 even then. For 1 GB and 100
-spellings: 1e-10, 10 (an image that does not exist: every sample between A and T), and 1e-9.
+n * (2/256)**10 = n * 9e-22 times. In 8-bit images whose noise spreads over the codes of letters, one sample in sixteen
+at most fits each letter of a name: n * (1/16)**10 = n * 9e-13. Spellings without letters have 16 bytes and more:
+n * (1/10)**16. With a hundred spellings and 1e7 such samples in a study that is below one study in a thousand.
 Not covered: base64 and other transformations, and text drawn into the picture (aspect burned_in_text).
 """
 
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+
+from pydicom._uid_dict import UID_dictionary
 
 from gateway.gate.attributes import Kind
 from gateway.gate.finder import Finder
@@ -25,6 +27,7 @@ from gateway.gate.walk import Leaf
 CHUNK_BYTES, OVERLAP_BYTES = 4 << 20, 1 << 10
 HEADER_BYTES = 1 << 16  # of a codestream
 BLOB_BYTES = 6  # shortest spelling that is believed in binary values
+TEXT_BYTES = 1 << 16  # unknown bytes up to this size are tried as text
 CACHE_ENTRIES = 200_000
 
 
@@ -98,12 +101,12 @@ class Matcher:
         if place is Place.BLOB:
             if leaf.size >= BLOB_BYTES:
                 yield from self._blob(leaf.buffer, leaf.start, leaf.end)
+            if leaf.vr in ("UN", "OB") and leaf.size <= TEXT_BYTES and (text := _as_text(leaf.raw)):
+                yield from self._folded(fold(text), Place.TEXT)
             return
         raw = leaf.raw
         for text in readings(raw, leaf.vr, leaf.charset):
-            if place is Place.UID and text.startswith("1.2.840.10008."):
-                continue
-            yield from self._folded(fold(text), place)
+            yield from self._folded(fold(_without_technical(text, place)), place)
         if not raw.isascii() or b"\x1b" in raw or b"\0" in raw.rstrip(b"\0"):
             yield from self._blob(raw, 0, len(raw))
 
@@ -169,6 +172,24 @@ class Matcher:
         end_of_image = last.rfind(b"\xff\xd9")
         if end_of_image >= 0:
             yield from self._blob(last, end_of_image + 2, len(last))
+
+
+def _as_text(raw: bytes) -> str:
+    """Unknown bytes that are printable from end to end, as text, as private text comes in UN; "" for others."""
+    try:
+        text = raw.strip(b" \0").decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
+    return text if all(char.isprintable() or char in "\t\r\n\f" for char in text) else ""
+
+
+def _without_technical(text: str, place: Place) -> str:
+    """The values of UI, DS and IS that may hold an identifier: no UID of the standard, no digits of a fraction."""
+    if place is Place.UID:
+        return "\\".join(part for part in text.split("\\") if part.strip(" \0") not in UID_dictionary)
+    if place is Place.NUMBER:
+        return "\\".join(part for part in text.split("\\") if "." not in part)
+    return text
 
 
 def _digits_count(bare: bytes, term: Term, place: Place) -> bool:

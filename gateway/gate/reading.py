@@ -49,7 +49,7 @@ def judging(name: str) -> Iterator[None]:
 def read_original(pair: Pair) -> Scan:
     """Scan an original. Raises Hold("gate_failed") unless all of it was read: half a list of identities is none.
 
-    Bytes after the end are passed over when they are zeros, or when they follow a deflated stream.
+    Bytes behind the end of its data set are passed over: they are no element, and nothing of them is sent.
     """
     scan = scan_file(pair.original, original=True)
     whole = not scan.malformed or scan.ends_before_tail

@@ -48,7 +48,7 @@ def name_words(text: str) -> list[str]:
 
 def names(text: str) -> Iterator[Spelling]:
     """One component group of a person name."""
-    words = name_words(text)[:MAX_NAME_PARTS]
+    words = name_words(text)
     for word in words:
         yield from _name_part(word)
         if (other := word.translate(_UMLAUTS)) != word:
@@ -56,7 +56,7 @@ def names(text: str) -> Iterator[Spelling]:
     folded = [fold(word) for word in words]
     if not any(_uncommon(word) for word in folded) and not is_ideographic(text):
         return
-    long_words = [word for word in folded if len(word) >= 2]
+    long_words = [word for word in folded if len(word) >= 2][:MAX_NAME_PARTS]
     if len(b"".join(long_words)) >= GLUED_LETTERS:
         for first, second in permutations(long_words, 2):
             if len(first) + len(second) >= GLUED_LETTERS:

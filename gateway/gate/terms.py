@@ -89,7 +89,7 @@ class Terms:
                 self._classes.update(leaf.raw.decode("latin-1").strip(_BLANK).split("\\"))
         for leaf in (*scan.meta, *scan.leaves):
             kind = self._kind(leaf)
-            if kind in (None, Kind.TIME, Kind.TRAIT) or not leaf.size or leaf.size > 1 << 20:
+            if kind in (None, Kind.TIME, Kind.TRAIT) or not leaf.size:
                 continue
             count += 1
             key = (leaf.tag, kind, leaf.raw, leaf.charset)

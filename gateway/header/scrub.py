@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from gateway.errors import Hold
 from gateway.header.admission import DICOMDIR, admit, admit_class
 from gateway.header.elements import Buffer, Element, Reader
 from gateway.header.key_objects import KEY_OBJECT_SELECTION
@@ -22,7 +23,6 @@ from gateway.study import Step
 STAGE_VERSION = "1"
 
 TRAILING_BYTES = "trailing_bytes"
-OVERLAY_IN_PIXELS = "overlay_in_pixel_bits"  # a retired form: the overlay's bits stay in unused bits of Pixel Data
 
 
 def scrub_file(source: Path, target: Path, *, policy: HeaderPolicy, pseudonyms: Pseudonyms) -> Step:
@@ -36,6 +36,7 @@ def scrub_file(source: Path, target: Path, *, policy: HeaderPolicy, pseudonyms: 
         admit_class(DICOMDIR)
     reader, elements, trailing = top_level(original)
     facts = admit(elements, reader)
+    _refuse_overlay_in_pixels(elements, reader)
     plan = plan_for(policy, facts.sop_class)
     prefix = policy.patient_id.prefix
     days = pseudonyms.shift_days(facts.patient_id, *plan.shift) if plan.shift is not None else 0
@@ -48,9 +49,7 @@ def scrub_file(source: Path, target: Path, *, policy: HeaderPolicy, pseudonyms: 
     with open(target, "wb") as file:
         file.write(file_meta(facts.sop_class, sop_instance, original.transfer_syntax))
         file.writelines(_deflated(pieces.finished()) if original.deflated else pieces.finished())
-    return Step(
-        "header", STAGE_VERSION, dict(sorted(rewriter.counts.items())), _notes(elements, reader, trailing=trailing)
-    )
+    return Step("header", STAGE_VERSION, dict(sorted(rewriter.counts.items())), (TRAILING_BYTES,) if trailing else ())
 
 
 def _deflated(parts: Iterable[Buffer]) -> Iterable[bytes]:
@@ -65,11 +64,9 @@ def _deflated(parts: Iterable[Buffer]) -> Iterable[bytes]:
     yield data + bytes((size + len(data)) & 1)
 
 
-def _notes(elements: Iterable[Element], reader: Reader, *, trailing: bool) -> tuple[str, ...]:
-    notes = [TRAILING_BYTES] if trailing else []
+def _refuse_overlay_in_pixels(elements: Iterable[Element], reader: Reader) -> None:
+    """A retired form keeps an overlay in unused bits of Pixel Data, where removing its group does not reach it."""
     for element in elements:
         bit_position = element.tag & 0xFF00FFFF == 0x60000102
         if bit_position and any(reader.buffer[element.start : element.end]):
-            notes.append(OVERLAY_IN_PIXELS)
-            break
-    return tuple(notes)
+            raise Hold("overlay_in_pixels", at=f"{element.tag:08X}")

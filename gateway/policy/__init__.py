@@ -4,7 +4,7 @@ from gateway.policy.cohorts import cohort_hash, load_cohort
 from gateway.policy.destinations import Destination
 from gateway.policy.explain import explain_policy
 from gateway.policy.folder import PolicySet, load_policies
-from gateway.policy.loading import load_policy
+from gateway.policy.loading import load_policy, read_snapshot
 from gateway.policy.model import (
     DatePolicy,
     EscalatePolicy,
@@ -47,4 +47,5 @@ __all__ = [
     "load_policy",
     "load_table",
     "policy_schema",
+    "read_snapshot",
 ]

@@ -59,7 +59,7 @@ def load_policy(path: Path, registry: Registry) -> Policy:
 
 
 def read_snapshot(text: str, registry: Registry) -> Policy:
-    """See Policy.from_snapshot."""
+    """Inverse of Policy.to_snapshot. Raises UsageError when this build cannot do exactly what the snapshot says."""
     try:
         body = json.loads(text)
         document = Document("policy snapshot", dict(body["policy"]))

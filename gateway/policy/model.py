@@ -245,16 +245,9 @@ class Policy(Strict):
         return {"extends": list(self.extends), **{name: body[name] for name in body if name not in optional}}
 
     def to_snapshot(self) -> str:
-        """Canonical JSON from which `from_snapshot` makes an equal policy: a study ends under what it began with."""
+        """Canonical JSON from which `read_snapshot` makes an equal policy: a study ends under what it began with."""
         body = {"policy": self.as_file(), "standard": standard_digest(self.header.edition)}
         return canonical_json(body).decode()
-
-    @classmethod
-    def from_snapshot(cls, text: str, registry: Registry) -> Policy:
-        """Inverse of `to_snapshot`. Raises UsageError when this build cannot do exactly what the snapshot says."""
-        from gateway.policy.loading import read_snapshot
-
-        return read_snapshot(text, registry)
 
     @property
     def digest(self) -> str:

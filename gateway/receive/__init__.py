@@ -8,7 +8,8 @@
     association  one connection, from A-ASSOCIATE-RQ to its end
     messages     requests and answers within an association
     commands     command sets (PS3.7 Annex E)
-    arrival      one object: .part, fsync, rename, database row, and only then success
+    arrival      one object: .part, fsync, kept, and only then success
+    keeping      folder sync and commit shared by what arrives together
     identity     Study and SOP Instance UID out of a received data set
 
 Nothing here decodes pixels, and nothing a peer writes becomes a path.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import struct
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from gateway.observe import log, origin
 from gateway.pseudonyms import Keys
 from gateway.receive.commands import OUT_OF_RESOURCES, SUCCESS, Command
 from gateway.receive.identity import Identity, identify
+from gateway.receive.keeping import Keeping, Whole
 from gateway.receive.pdus import Caller
 from gateway.settings import Settings
 from gateway.spool import Spool
@@ -54,10 +54,8 @@ class Arrivals:
     def __init__(self, *, settings: Settings, spool: Spool, database: Database, keys: Keys) -> None:
         self._min_free_bytes = settings.min_free_bytes
         self.spool = spool
-        self.database = database
-        self.keys = keys
-        self._doubtful: list[tuple[str, str]] = []
-        self._lock = threading.Lock()
+        self._keys = keys
+        self._keeping = Keeping(spool, database)
 
     def has_room(self) -> bool:
         """Whether the spool's disk is above the watermark. A disk that cannot be asked is full."""
@@ -66,42 +64,15 @@ class Arrivals:
         except OSError:
             return False
 
-    def record(self, identity: Identity | None, *, command: Command, part: Path, size_bytes: int) -> str:
-        """Keep a synced part and write its row; returns the study key. Raises OSError, SQLAlchemyError: then neither
-        stays, or, when the database cannot even say whether it has the row, the file waits for `_settle`."""
+    def keep(self, identity: Identity | None, *, command: Command, part: Path, size_bytes: int) -> None:
+        """Keep a synced part under its study's key. Raises OSError, SQLAlchemyError: then it was not kept."""
         if identity is None:  # kept all the same: intake holds it, a person looks at it
             identity = Identity("", "", 0)
-            study_key = self.keys.opaque("unreadable", part.name)
+            study_key = self._keys.opaque("unreadable", part.name)
         else:
-            study_key = self.keys.opaque("study", identity.study_instance_uid)
-        sop_key = self.keys.opaque("sop", identity.sop_instance_uid or command.instance_uid)
-        name = self.spool.keep(part, study_key)
-        try:
-            self.database.record_instance(
-                study_key=study_key, name=name, sop_key=sop_key, size_bytes=size_bytes, expected=identity.expected
-            )
-        except BaseException:
-            with self._lock:
-                self._doubtful.append((study_key, name))
-            self._settle()
-            raise
-        if self._doubtful:
-            self._settle()
-        return study_key
-
-    def _settle(self) -> None:
-        """Remove kept files whose row was not written. A commit may fail after it was made (a server's connection
-        breaks), and a row without a file would be a loss; so the database is asked, and while it does not answer the
-        file stays, at the longest until `Spool.sweep` at the next start."""
-        with self._lock:
-            for study_key, name in tuple(self._doubtful):
-                try:
-                    recorded = any(row.name == name for row in self.database.instances_of(study_key))
-                    if not recorded:
-                        self.spool.path(study_key, name).unlink(missing_ok=True)
-                except (SQLAlchemyError, OSError):
-                    return
-                self._doubtful.remove((study_key, name))
+            study_key = self._keys.opaque("study", identity.study_instance_uid)
+        sop_key = self._keys.opaque("sop", identity.sop_instance_uid or command.instance_uid)
+        self._keeping.keep(Whole(part, study_key, sop_key, size_bytes, identity.expected))
 
 
 class Arrival:
@@ -156,7 +127,7 @@ class Arrival:
             os.fsync(self._handle)
             self._close()
             identity = identify(self._part, offset=self._meta_bytes, syntax=self._syntax)
-            self._arrivals.record(
+            self._arrivals.keep(
                 identity,
                 command=self._command,
                 part=self._part,

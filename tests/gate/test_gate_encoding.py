@@ -109,8 +109,8 @@ def test_file_meta_that_differs_from_the_data_set_is_held(tmp_path):
 @pytest.mark.parametrize("junk", [b"\0", b"\0\0", b"x" * 7, b"\0" * 8, b"ZZ" * 40, bytes(4096)], ids=len)
 @pytest.mark.parametrize("syntax", SYNTAXES.values(), ids=SYNTAXES)
 def test_bytes_after_the_data_set_are_held(tmp_path, syntax, junk):
-    if syntax == SYNTAXES["deflated"] and junk == b"\0":
-        pytest.skip("one NUL after a deflated stream makes its length even (PS3.5 A.5)")
+    if syntax == SYNTAXES["deflated"]:
+        junk += b"\0"  # one NUL may make the length even (PS3.5 A.5)
     assert faults(tmp_path, encode(plain_scrub(BASE), syntax) + junk)
 
 

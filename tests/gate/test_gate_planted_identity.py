@@ -108,6 +108,7 @@ IN_DATA_SET = {
         "(0029,1001)[0].(0010,0010)",
     ),
     "UN bytes": (lambda ds: private(ds, 0x02, "UN", b"\x07\x01zzsynth\x80\x00"), "(0029,1002)"),
+    "short id in unknown text": (lambda ds: private(ds, 0x02, "UN", b"id 73512X "), "(0029,1002)"),
     "OB with a frame": (
         lambda ds: private(ds, 0x20, "OB", b"SV10" + bytes(20) + NAME.encode() + bytes(36)),
         "(0029,1020)",
@@ -252,6 +253,24 @@ def test_names_are_collected_from_any_depth_and_from_private_and_unknown_blocks(
         ds = plain_scrub(original)
         ds.ImageComments = text
         assert "(0020,4000)" in findings(tmp_path, encode(original), encode(ds)), text
+
+
+def test_every_part_of_a_long_name_is_searched(tmp_path):
+    original = identified_ct()
+    original.PatientName = "A B C D E F G Hinterletzter^Ivo"
+    ds = plain_scrub(original)
+    ds.ImageComments = "Hinterletzter"
+    assert "(0020,4000)" in findings(tmp_path, encode(original), encode(ds))
+
+
+def test_a_short_name_in_private_text_of_unknown_vr_is_found(tmp_path):
+    original = identified_ct()
+    original.PatientName = "Zyxow^Qu"
+    ds = plain_scrub(original)
+    private(ds, 0x02, "UN", b"for zyxow ")
+    assert findings(tmp_path, encode(original), encode(ds)).keys() == {"(0029,1002)"}
+    private(ds, 0x02, "UN", b"for\x01zyxow\x02")  # among binary bytes five letters are no evidence
+    assert findings(tmp_path, encode(original), encode(ds)) == {}
 
 
 def test_a_finding_never_says_the_value(tmp_path):

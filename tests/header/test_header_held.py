@@ -102,3 +102,19 @@ def test_content_inside_the_content_of_a_key_object_is_held(tmp_path: Path) -> N
     with pytest.raises(Hold) as held:
         scrub(tmp_path, ds)
     assert held.value.reason == "structured_content"
+
+
+@pytest.mark.parametrize(("bit", "held"), [(12, True), (0, False)])
+def test_an_overlay_in_unused_bits_of_the_pixel_data_is_held(tmp_path: Path, bit: int, held: bool) -> None:
+    """PS3.3 C.9.2 (retired form): removing group 60xx would leave its bits in Pixel Data."""
+    ds = ct_base()
+    for group in (0x6000, 0x601E):
+        ds.add_new((group, 0x0010), "US", 8)
+        ds.add_new((group, 0x0011), "US", 8)
+        ds.add_new((group, 0x0102), "US", bit if group == 0x601E else 0)
+    if not held:
+        scrub(tmp_path, ds)
+        return
+    with pytest.raises(Hold) as caught:
+        scrub(tmp_path, ds)
+    assert (caught.value.reason, caught.value.at) == ("overlay_in_pixels", "601E0102")

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.errors import PolicyError, UsageError
-from gateway.policy import Policy, Registry
+from gateway.policy import Policy, Registry, read_snapshot
 from gateway.policy import model as policy_model
 
 Load = Callable[[str | bytes], Policy]
@@ -105,7 +105,7 @@ def test_it_is_64_hex_digits(load: Load, small: str) -> None:
 def test_a_snapshot_gives_an_equal_policy_back(load: Load, whole: str, small: str, registry: Registry) -> None:
     for text in (whole, small, small + "header: {options: [retain-longitudinal-full-dates]}\n"):
         policy = load(text)
-        again = Policy.from_snapshot(policy.to_snapshot(), registry)
+        again = read_snapshot(policy.to_snapshot(), registry)
         assert again == policy
         assert again.digest == policy.digest
         assert again.to_snapshot() == policy.to_snapshot()
@@ -115,17 +115,17 @@ def test_a_snapshot_of_other_tables_is_refused(load: Load, small: str, registry:
     body = json.loads(load(small).to_snapshot())
     body["standard"] = "0" * 64
     with pytest.raises(UsageError, match="other tables"):
-        Policy.from_snapshot(json.dumps(body), registry)
+        read_snapshot(json.dumps(body), registry)
 
 
 def test_a_snapshot_that_this_build_cannot_carry_out_is_refused(load: Load, whole: str, registry: Registry) -> None:
     snapshot = load(whole).to_snapshot()
     smaller = Registry({}, registry.study_checks, registry.release_checks, registry.aspects)
     with pytest.raises(PolicyError, match="unknown stage resynthesize"):
-        Policy.from_snapshot(snapshot, smaller)
+        read_snapshot(snapshot, smaller)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"policy": 1, "standard": ""}', '{"policy": {}}', "\ud800", "[" * 9])
 def test_a_damaged_snapshot_is_a_usage_error(registry: Registry, text: str) -> None:
     with pytest.raises(UsageError):
-        Policy.from_snapshot(text, registry)
+        read_snapshot(text, registry)

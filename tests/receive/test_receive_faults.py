@@ -107,7 +107,7 @@ class TestDisk:
             nothing_left(door)
             assert peer.store(dataset()) == 0x0000
 
-    @pytest.mark.parametrize("step", ["new_part", "keep"])
+    @pytest.mark.parametrize("step", ["new_part", "move", "sync"])
     def test_a_failing_spool_is_out_of_resources(self, door, monkeypatch, step):
         def fails(*_args):
             raise OSError(errno.EIO, "Input/output error")
@@ -153,10 +153,10 @@ class TestDatabase:
         other.close()
 
     def test_a_refused_row_takes_its_file_along(self, door, monkeypatch):
-        def fails(_self, **_values):
+        def fails(_self, _arrived):
             raise OperationalError("statement", {}, Exception("disk I/O error"))
 
-        monkeypatch.setattr(Database, "record_instance", fails)
+        monkeypatch.setattr(Database, "record_instances", fails)
         with door.peer() as peer:
             peer.associate()
             assert peer.store(dataset()) == 0xA700
@@ -165,13 +165,13 @@ class TestDatabase:
 
     def test_a_commit_that_fails_after_it_was_made_keeps_the_file(self, door, monkeypatch):
         """A row without a file would be a loss; the sender sends again and intake sees a duplicate."""
-        real = Database.record_instance
+        real = Database.record_instances
 
-        def made_but_broken(self, **values):
-            real(self, **values)
+        def made_but_broken(self, arrived):
+            real(self, arrived)
             raise OperationalError("COMMIT", {}, Exception("server closed the connection"))
 
-        monkeypatch.setattr(Database, "record_instance", made_but_broken)
+        monkeypatch.setattr(Database, "record_instances", made_but_broken)
         with door.peer() as peer:
             peer.associate()
             assert peer.store(dataset()) == 0xA700
@@ -196,14 +196,13 @@ def test_success_is_answered_after_file_folder_and_row_are_on_disk(door, monkeyp
     with door.peer() as peer:
         peer.associate()
         noting(arrival.os, "fsync", "fsync")
-        noting(Spool, "keep", "keep")
-        noting(Database, "record_instance", "row")
+        noting(Spool, "move", "move")
+        noting(Spool, "sync", "sync")
+        noting(Database, "record_instances", "row")
         noting(arrival.Arrival, "finish", "answer")
         assert peer.store(dataset()) == 0x0000
-    assert order.index("fsync") == 0  # the file, before it gets its name
-    assert order.count("fsync") >= 3  # and the folders, before `keep` returns
-    assert [step for step in order if step != "fsync"] == ["keep", "row", "answer"]
-    assert order[-3:] == ["keep", "row", "answer"]
+    # The file; then, within `move`, the spool for the study's new folder; then that folder, within `sync`.
+    assert order == ["fsync", "fsync", "move", "fsync", "sync", "row", "answer"]
 
 
 def test_what_nobody_foresaw_is_a_processing_failure_and_ends_the_association(door, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 import zlib
 from pathlib import Path
 
@@ -18,14 +17,13 @@ from pydicom.uid import (
     ExplicitVRBigEndian,
     ExplicitVRLittleEndian,
     ImplicitVRLittleEndian,
-    JPEG2000Lossless,
 )
 from pynetdicom import AE
 from pynetdicom.sop_class import Verification
 
 from gateway.receive.contexts import STORAGE_CLASSES, TRANSFER_SYNTAXES
 from gateway.study import IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME
-from tests.receive.raw_peer import CT, ECHO, RawPeer, dataset, element, p_data, pdv, store_command, uid
+from tests.receive.raw_peer import CT, ECHO, dataset, element, p_data, pdv, store_command, uid
 
 
 def data_set_of(path: Path) -> bytes:
@@ -201,153 +199,3 @@ def test_bytes_and_seconds_are_counted(door):
     door.receiver.stop()
     assert door.value("deid_open_associations") == 0
     assert door.associations("released") == 1
-
-
-class TestFragments:
-    """PS3.8 9.3.5 and Annex E: how a message may be cut into PDVs and PDUs is the sender's choice."""
-
-    def test_command_and_data_set_in_one_pdu(self, door):
-        with door.peer() as peer:
-            peer.associate()
-            peer.send(p_data(pdv(1, store_command(), command=True), pdv(1, dataset())))
-            assert peer.status() == 0x0000
-
-    def test_one_byte_fragments(self, door):
-        command, data = store_command(), dataset()
-        pieces = [pdv(1, command[i : i + 1], command=True, last=i + 1 == len(command)) for i in range(len(command))]
-        pieces += [pdv(1, data[i : i + 1], last=i + 1 == len(data)) for i in range(len(data))]
-        with door.peer() as peer:
-            peer.associate()
-            peer.send(p_data(*pieces[:100]) + b"".join(p_data(piece) for piece in pieces[100:]))
-            assert peer.status() == 0x0000
-        assert door.kept()[0].read_bytes().endswith(data)
-
-    def test_an_empty_last_fragment_ends_the_data_set(self, door):
-        with door.peer() as peer:
-            peer.associate()
-            peer.send(p_data(pdv(1, store_command(), command=True)))
-            peer.send(p_data(pdv(1, dataset(), last=False)) + p_data(pdv(1, b"")))
-            assert peer.status() == 0x0000
-
-    def test_two_requests_sent_without_waiting_are_answered_in_order(self, door):
-        with door.peer() as peer:
-            peer.associate()
-            for number in (7, 8):
-                peer.send(p_data(pdv(1, store_command(message_id=number), command=True), pdv(1, dataset())))
-            assert [peer.response()[0x0120] for _ in range(2)] == [7, 8]
-
-    def test_echo_and_cancel_between_stores(self, door):
-        cancel = element(0, 0x0100, b"\xff\x0f") + element(0, 0x0120, b"\1\0") + element(0, 0x0800, b"\1\1")
-        with door.peer() as peer:
-            peer.associate([(CT, [ImplicitVRLittleEndian]), (ECHO, [ImplicitVRLittleEndian])])
-            assert peer.store(dataset()) == 0x0000
-            peer.send(p_data(pdv(1, cancel, command=True)))
-            peer.send(p_data(pdv(3, store_command("", sop_class=ECHO, field=0x30, data_set=False), command=True)))
-            assert peer.response()[0x0100] == 0x8030
-            assert peer.store(dataset()) == 0x0000
-
-    def test_an_answer_fits_the_longest_pdu_that_the_peer_takes(self, door):
-        with door.peer() as peer:
-            peer.associate(longest=64)
-            peer.send(p_data(pdv(1, store_command(), command=True), pdv(1, dataset())))
-            command, last = b"", False
-            while not last:
-                kind, data = peer.answer()
-                assert kind == 4
-                assert len(data) - 6 <= 64
-                last = bool(data[11] & 2)
-                command += data[12:]
-            assert command[:12] == element(0, 0, struct.pack("<I", len(command) - 12))
-
-
-class TestRequestsThatAreRefused:
-    """PS3.7 Annex C and PS3.4 B.2.3: each with its own status, and the association goes on."""
-
-    @pytest.mark.parametrize(
-        ("command", "status"),
-        [
-            (store_command(sop_class="1.2.840.10008.5.1.4.1.1.4"), 0x0122),  # MR under a CT context
-            (store_command(""), 0x0117),
-            (store_command("1." * 32 + "1"), 0x0117),  # 65 characters
-            (store_command(field=0x0020), 0x0211),  # C-FIND
-            (store_command(field=0x0130), 0x0211),  # N-ACTION
-        ],
-    )
-    def test_the_data_set_is_dropped_and_the_next_object_is_taken(self, door, command, status):
-        with door.peer() as peer:
-            peer.associate()
-            peer.send(p_data(pdv(1, command, command=True), pdv(1, dataset())))
-            assert peer.status() == status
-            assert peer.store(dataset()) == 0x0000
-        assert len(door.kept()) == 1
-
-    def test_a_store_without_data_set_is_not_understood(self, door):
-        with door.peer() as peer:
-            peer.associate()
-            peer.send(p_data(pdv(1, store_command(data_set=False), command=True)))
-            assert peer.status() == 0xC000
-
-    def test_a_store_under_the_verification_context_is_not_supported(self, door):
-        with door.peer() as peer:
-            peer.associate([(ECHO, [ImplicitVRLittleEndian])])
-            peer.send(p_data(pdv(1, store_command(sop_class=ECHO), command=True), pdv(1, dataset())))
-            assert peer.status() == 0x0122
-
-
-class TestContexts:
-    """What is accepted in negotiation."""
-
-    def test_every_transfer_syntax_is_accepted(self, door):
-        # By number, so that this list is not the code's: PS3.6 Table A-1, retired ones too.
-        numbers = [
-            *("1.2", "1.2.1", "1.2.1.98", "1.2.1.99", "1.2.2", "1.2.5", "1.2.8.1"),
-            *(f"1.2.4.{n}" for n in (*range(50, 67), 70, 80, 81, *range(90, 96), *range(100, 109))),
-            *(f"1.2.4.{n}" for n in (110, 111, 112, 201, 202, 203, 204, 205)),
-            *(f"1.2.4.{n}.1" for n in range(100, 107)),
-        ]
-        contexts = [(CT, [f"1.2.840.10008.{number}"]) for number in numbers]
-        with door.peer() as peer:
-            accepted = peer.associate(contexts)
-            assert [item.result_reason for item in accepted.presentation_context] == [0] * len(contexts)
-            assert [[item.transfer_syntax] for item in accepted.presentation_context] == [s for _, s in contexts]
-
-    def test_every_storage_class_is_accepted_in_associations_of_128_contexts(self, door):
-        everything = sorted(STORAGE_CLASSES)
-        assert len(everything) > 180
-        for start in (0, 128):
-            with door.peer() as peer:
-                accepted = peer.associate([(c, [ExplicitVRLittleEndian]) for c in everything[start : start + 128]])
-                assert {item.result_reason for item in accepted.presentation_context} == {0}
-                assert accepted.presentation_context[-1].presentation_context_id in (255, 2 * len(everything[128:]) - 1)
-
-    def test_of_several_syntaxes_the_senders_first_is_taken(self, door):
-        with door.peer() as peer:
-            accepted = peer.associate([(CT, ["1.2.3.4", JPEG2000Lossless, ImplicitVRLittleEndian])])
-            assert accepted.presentation_context[0].transfer_syntax == JPEG2000Lossless
-
-    def test_unknown_classes_and_syntaxes_are_refused_each_with_its_reason(self, door):
-        with door.peer() as peer:
-            accepted = peer.associate(
-                [
-                    ("1.2.840.10008.5.1.4.1.2.2.1", [ImplicitVRLittleEndian]),  # Study Root FIND
-                    ("1.2.840.10008.1.3.10", [ImplicitVRLittleEndian]),  # DICOMDIR
-                    ("1.3.6.1.4.1.9999.1", [ImplicitVRLittleEndian]),
-                    (CT, ["1.2.3.4"]),
-                    (CT, [ImplicitVRLittleEndian]),
-                ]
-            )
-            assert [item.result_reason for item in accepted.presentation_context] == [3, 3, 3, 4, 0]
-            peer.send(p_data(pdv(1, store_command(), command=True)))
-            assert peer.abort_reason() == (2, 6)
-
-    def test_private_classes_are_accepted_when_listed(self, open_door):
-        door = open_door(private_sop_classes="1.3.6.1.4.1.9999.1")
-        with door.peer() as peer:
-            accepted = peer.associate([("1.3.6.1.4.1.9999.1", [ImplicitVRLittleEndian])])
-            assert accepted.presentation_context[0].result_reason == 0
-
-    def test_our_pdu_limit_and_implementation_are_announced(self, open_door):
-        with RawPeer(open_door(max_pdu_bytes=65536).port) as peer:
-            user = {type(item).__name__: item for item in peer.associate().user_information.user_data}
-            assert user["MaximumLengthSubItem"].maximum_length_received == 65536
-            assert user["ImplementationClassUIDSubItem"].implementation_class_uid == IMPLEMENTATION_CLASS_UID

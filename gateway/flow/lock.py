@@ -1,0 +1,86 @@
+"""One engine process per store (engine.md condition 1): a second one would run jobs twice.
+
+The file lock covers a home; on PostgreSQL an advisory lock also covers two homes that name the same database. Both
+vanish with the process that holds them, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from sqlalchemy import Connection, create_engine, make_url, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from gateway.errors import EnvironmentFault
+
+_ADVISORY = 0x656E67696E65  # any number that nobody else locks: "engine"
+PATIENCE_S = 10.0  # a server needs a moment to notice that a killed client is gone
+
+
+class StoreLock:
+    """The right to run the engine on a store."""
+
+    def __init__(self, path: Path, store_url: str) -> None:
+        self._path = path
+        self._store_url = store_url
+        self._handle: int | None = None
+        self._connection: Connection | None = None
+
+    def take(self) -> None:
+        """Raises EnvironmentFault when another process has it, or when the store cannot be reached."""
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise EnvironmentFault(
+                f"another gateway runs on this home ({self._path}); stop it, or use another --home"
+            ) from None
+        self._handle = handle
+        try:
+            self._take_store()
+        except BaseException:
+            self.release()
+            raise
+
+    def keep(self) -> None:
+        """Take the store's lock again when its connection broke. Raises EnvironmentFault when it is lost for good."""
+        if self._connection is None:
+            return
+        try:
+            self._connection.execute(text("SELECT 1"))
+        except SQLAlchemyError:
+            self._drop_connection()
+            self._take_store()
+
+    def release(self) -> None:
+        self._drop_connection()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _take_store(self) -> None:
+        if make_url(self._store_url).get_backend_name() != "postgresql":
+            return
+        deadline = time.monotonic() + PATIENCE_S
+        try:
+            engine = create_engine(self._store_url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+            self._connection = engine.connect()
+            while not self._connection.execute(text("SELECT pg_try_advisory_lock(:n)"), {"n": _ADVISORY}).scalar():
+                if time.monotonic() > deadline:
+                    raise EnvironmentFault(
+                        "another gateway's engine runs on this database; stop it, or give this home a database of its own"
+                    )
+                time.sleep(0.2)
+        except SQLAlchemyError as error:
+            raise EnvironmentFault("the database cannot be opened; check DEID_DATABASE_URL") from error
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.invalidate()
+            connection.close()
