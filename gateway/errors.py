@@ -7,6 +7,7 @@
     └── StudyError          something about one study; `disposition` says what happens to it
         ├── Retry           try again later (archive down)
         ├── Hold            a person must look; nothing leaves
+        ├── Drop            this instance is left out, the rest of the study goes on
         └── Refuse          never acceptable here; nothing leaves, nobody needs to look
 
 Messages name the reason, the place (tag path, our own file name, policy line) and the next action. They never carry a
@@ -24,6 +25,7 @@ class Disposition(StrEnum):
 
     RETRY = "retry"
     HOLD = "hold"
+    DROP = "drop"
     REFUSE = "refuse"
 
 
@@ -37,7 +39,7 @@ class Reason:
     hint: str
 
 
-_H, _R, _X = Disposition.HOLD, Disposition.RETRY, Disposition.REFUSE
+_H, _R, _X, _D = Disposition.HOLD, Disposition.RETRY, Disposition.REFUSE, Disposition.DROP
 
 REASONS: dict[str, Reason] = {
     reason.code: reason
@@ -49,6 +51,12 @@ REASONS: dict[str, Reason] = {
             _H,
             "an object cannot be parsed as DICOM, or lacks its Study, Series or SOP Instance UID",
             "look at the spooled file and send a repaired one",
+        ),
+        Reason(
+            "file_unreadable",
+            _H,
+            "a file or folder of the source cannot be read",
+            "look at its permissions and at the disk, then run it again",
         ),
         Reason(
             "conflicting_instance",
@@ -94,6 +102,12 @@ REASONS: dict[str, Reason] = {
             _H,
             "an overlay hides in unused bits of the pixel data",
             "send it with the overlay as an element of its own, or reject",
+        ),
+        Reason(
+            "slide_label",
+            _D,
+            "a picture of a slide's label, or of the slide with its label",
+            "nothing; the other pictures of the slide go on without it",
         ),
         Reason("audio_waveform", _H, "the samples are speech", "reject"),
         Reason("unsupported_transfer_syntax", _H, "the transfer syntax is not known here", "send it in another one"),
@@ -230,7 +244,20 @@ class Hold(StudyError):
     disposition = Disposition.HOLD
 
 
+class Drop(StudyError):
+    """This instance is left out of its study; nothing of it leaves."""
+
+    disposition = Disposition.DROP
+
+
 class Refuse(StudyError):
     """Never acceptable."""
 
     disposition = Disposition.REFUSE
+
+
+class Stopping(BaseException):
+    """The process is ending, and what a leg was doing was cut off: nothing of it counts, the next process repeats it.
+
+    Not an Exception: nothing may take it for a failure of the study, and the engine must not store an outcome.
+    """

@@ -112,19 +112,28 @@ class Ledger:
             previous, count = json.loads(line)["mac"], number
         if not self._head.exists():
             return LedgerReport(count, "the head file is missing", 0) if count else LedgerReport(0)
-        head = json.loads(self._head.read_bytes())
-        if head.get("mac") != self._mac({"line": head.get("line"), "last": head.get("last")}):
+        named = self._line_of_head()
+        if named is None:
             return LedgerReport(count, "the head file was changed")
         # One line more than the head is a crash between the two writes, not a forgery: the chain vouches for it.
-        if count < head["line"]:
-            return LedgerReport(count, f"{head['line'] - count} line(s) are missing at the end", count + 1)
+        if count < named:
+            return LedgerReport(count, f"{named - count} line(s) are missing at the end", count + 1)
         return LedgerReport(count)
+
+    def _line_of_head(self) -> int | None:
+        """The number of the last acknowledged line; None for a head that we did not write."""
+        try:
+            head = json.loads(self._head.read_bytes())
+            sealed = hmac.compare_digest(str(head["mac"]), self._mac({"line": head["line"], "last": head["last"]}))
+            return int(head["line"]) if sealed else None
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def _fault_of(self, line: bytes, number: int, previous: str) -> str:
         try:
             body = json.loads(line)
             mac = body.pop("mac")
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, KeyError, AttributeError, TypeError):
             return "the line is not a ledger line"
         if not line.endswith(b"\n"):
             return "the line is not complete"

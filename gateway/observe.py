@@ -128,6 +128,12 @@ class Metrics:
         )
         self.sent_bytes = Counter("deid_sent_bytes", "Bytes of cleared files sent", ["destination"], registry=at)
         self.jobs = Gauge("deid_jobs", "Jobs by state and reason now", ["state", "reason"], registry=at)
+        self.studies = Gauge(
+            "deid_studies",
+            "Study generations without a job yet, by state and reason now",
+            ["state", "reason"],
+            registry=at,
+        )
         self.queue_depth = Gauge("deid_queue_depth", "Jobs that still have work to do", registry=at)
         self.oldest_seconds = Gauge("deid_oldest_unfinished_seconds", "Age of the oldest unfinished job", registry=at)
         self.disk_free_bytes = Gauge("deid_spool_free_bytes", "Free space where the spool lies", registry=at)

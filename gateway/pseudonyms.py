@@ -6,7 +6,6 @@ Pure functions of key and input: a replay, a late instance, another worker or an
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import stat
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ def key_weakness(master: bytes) -> str:
 def derive(master: bytes, *purpose: str) -> bytes:
     """A 32-byte key for one purpose. Parts are length-prefixed, so ("a", "bc") and ("ab", "c") differ."""
     message = b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in purpose)
-    return hmac.new(master, message, hashlib.sha256).digest()
+    return hmac.digest(master, message, "sha256")
 
 
 def master_key(home: Home, settings: Settings) -> bytes:

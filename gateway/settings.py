@@ -82,10 +82,13 @@ class Settings(BaseSettings):
 def load_settings(home: Path, **overrides: object) -> Settings:
     """Settings from `overrides`, then the environment, then `home/.env`. Raises UsageError with every fault at once."""
     known = {f"DEID_{name.upper()}" for name in Settings.model_fields} | {"DEID_HOME"}
-    written = {name.upper() for name in (*os.environ, *dotenv_values(home / ".env"))}
+    try:
+        written = {name.upper() for name in (*os.environ, *dotenv_values(home / ".env"))}
+    except UnicodeDecodeError:
+        raise UsageError(f"{home / '.env'} is not UTF-8 text; save it as UTF-8") from None
     unknown = sorted(name for name in written if name.startswith("DEID_") and name not in known)
     if unknown:
-        raise UsageError(f"unknown settings: {', '.join(unknown)}; `deid-gateway serve --help` lists those that exist")
+        raise UsageError(f"unknown settings: {', '.join(unknown)}; `deid-gateway settings` lists those that exist")
     try:
         return Settings(_env_file=home / ".env", **overrides)  # type: ignore[call-arg, arg-type]
     except ValidationError as error:
@@ -164,10 +167,14 @@ class Home:
             handle = os.open(self.master_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             return False
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(32) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(secrets.token_hex(32) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:  # half a key would be taken for the key the next time
+            self.master_key.unlink()
+            raise
         return True
 
     def require(self) -> None:

@@ -63,6 +63,8 @@ class Spool:
                 if (folder.name, file.name) not in known:
                     file.unlink()
                     gone += 1
+            if folder.is_dir() and folder != self.incoming and not any(folder.iterdir()):
+                folder.rmdir()  # retention took what was in it
         return gone
 
     def free_bytes(self) -> int:

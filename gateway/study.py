@@ -44,6 +44,7 @@ class Step:
     version: str
     counts: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # reason-like codes or tag paths, never values
+    dropped: str = ""  # a key of errors.REASONS when the instance is left out of its study: then nothing was written
 
 
 class Outcome(StrEnum):

@@ -53,6 +53,19 @@ def spawn(
     )
 
 
+def alive_in_group(group: int) -> list[int]:
+    """Process ids of a process group that still run; the dead that nobody has waited for do not count."""
+    alive = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                # After the name in brackets: state, parent, group (proc(5)).
+                state, _, its_group = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+                if int(its_group) == group and state not in "ZX":
+                    alive.append(int(folder.name))
+    return alive
+
+
 def end(process: subprocess.Popen[bytes], *, how: signal.Signals = signal.SIGTERM, patience_s: float = 10.0) -> None:
     """Ask it to end, wait, then kill it."""
     if process.poll() is None:

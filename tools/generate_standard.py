@@ -3,7 +3,7 @@
     python tools/generate_standard.py --edition 2026d --taken 2026-11-30 ../shared/standard
     python tools/generate_standard.py --edition 2027a --taken 2027-02-01 part15.xml
 
-A folder holds reviewed CSV copies (`ps3_15_e1_1.csv` and its companions) and gives all four files. A DocBook
+A folder holds reviewed CSV copies (`ps3_15_e1_1.csv` and its companions) and gives all files. A DocBook
 `part15.xml` of the standard gives Table E.1-1 only; keywords, which that table does not print, come from the dictionary
 of PS3.6. Any surprise (another heading, an unknown code, a tag twice) stops with exit 2 and writes nothing: a wrong
 table is worse than an old one. Source: DICOM PS3.15 Annex E, own reviewed copy, row by row and per edition.
@@ -24,6 +24,16 @@ from pathlib import Path
 from pydicom.datadict import keyword_for_tag
 
 from gateway.policy.standard import BASIC_CODES, FOLDER, OPTIONS, PRIVATE
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # loaded by path, its neighbour is not a module of a package
+from standard_lists import (
+    CONTENT_FIELDS,
+    SAFE_FIELDS,
+    TCIA_FIELDS,
+    content_rows,
+    safe_rows,
+    tcia_rows,
+)
 
 TABLE_ID = "table_E.1-1"
 FIELDS = ("tag", "keyword", "retired", "in_std_comp_iod", "basic", "options")
@@ -179,7 +189,7 @@ def head_of(title: str, edition: str, source: str, data: bytes, taken: str) -> d
 
 
 def companions(folder: Path, taken: str) -> dict[str, str]:
-    """The three files beside Table E.1-1, by file name."""
+    """The files beside Table E.1-1, by file name."""
 
     def rows(name: str) -> tuple[bytes, list[dict[str, str]]]:
         data = (folder / name).read_bytes()
@@ -202,6 +212,21 @@ def companions(folder: Path, taken: str) -> dict[str, str]:
     title = "attributes of PS3.6 that the dictionary of pydicom 3.0.2 lacks"
     head = head_of(title, "2026d", "PS3.6", data, taken)
     files["missing_in_pydicom_3_0_2.csv"] = dated(head, ("tag", "keyword", "vr", "vm"), missing, "tag")
+
+    data, content = rows("ps3_15_e3_4_1.csv")
+    head = head_of(
+        "Application Level Confidentiality Profile Content Items", "2026d", "PS3.15 Table E.3.4-1", data, taken
+    )
+    files["ps3_15_e3_4_1_2026d.csv"] = dated(head, CONTENT_FIELDS, content_rows(content), None)
+
+    data, private = rows("safe_private.csv")
+    safe = safe_rows(private)
+    head = head_of("Safe Private Attributes", "2026d", "PS3.15 Table E.3.10-1", data, taken)
+    files["ps3_15_e3_10_1_2026d.csv"] = dated(head, SAFE_FIELDS, safe, None)
+
+    data, known = rows("tcia_private_kb.csv")
+    head = head_of("dispositions of private attributes", "2024-02-01", "TCIA private tag knowledge base", data, taken)
+    files["tcia_private_2024.csv"] = dated(head, TCIA_FIELDS, tcia_rows(known, safe), None)
     return files
 
 
@@ -227,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("an edition looks like 2026d, a date like 2026-11-30")
     try:
         files = generate(chosen.source, chosen.edition, chosen.taken)
-    except (SourceError, OSError, ET.ParseError, KeyError, UnicodeDecodeError) as error:
+    except (SourceError, OSError, ET.ParseError, KeyError, ValueError) as error:
         print(f"{chosen.source}: {error}", file=sys.stderr)
         return 2
     for name, text in files.items():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from gateway.app.intake import Examined, Known, examine, require_sound, sort_out
 from gateway.app.parts import Parts
+from gateway.app.sending import delivered
 from gateway.database import InstanceRow, Job, JobRow
 from gateway.observe import log
 from gateway.pseudonyms import Keys
@@ -25,12 +27,14 @@ class Admission:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
 
-    def admit(self, study_key: str, generation: int) -> None:
-        """Turn a generation into jobs, idempotent. Raises Hold or Refuse when it cannot become any."""
+    def admit(self, study_key: str, generation: int) -> bool:
+        """Turn a generation into jobs, idempotent. False when that was done before. Raises Hold or Refuse when it
+        cannot become any.
+        """
         p = self.parts
         study = p.database.study(study_key, generation)
         if study is None or study.state != "received":
-            return
+            return False
         rows = p.database.instances_of(study_key, generation)
         known = self._known(study_key, generation)
         examined = self._examine(rows)
@@ -41,9 +45,16 @@ class Admission:
         )
         require_sound(examined, uses, known)
         if known and "use" not in uses:
+            p.ledger.append(
+                "duplicate",
+                f"duplicate/{study_key}/g{generation}",
+                study=study_key,
+                generation=generation,
+                instances=dict(Counter(uses)),
+            )
             p.database.merge_generation(study_key, generation, into=max(entry.generation for entry in known))
             log("duplicates_only", study=study_key, generation=generation, instances=len(rows))
-            return
+            return True
         name, new_jobs = self._jobs(study_key, generation, rows, examined[0].patient_key)
         p.ledger.append(
             "routed",
@@ -55,15 +66,18 @@ class Admission:
             jobs=[{"job": job.job_key, "policy": job.policy, "policy_digest": job.policy_digest} for job in new_jobs],
         )
         p.database.route_study(study_key, generation, new_jobs)
+        return True
 
     def _examine(self, rows: Sequence[InstanceRow]) -> list[Examined]:
         p = self.parts
-        return p.workers.gather(
-            [p.workers.submit(examine, p.spool.path(row.study_key, row.name), row.name, p.keys.master) for row in rows]
+        return p.workers.each(
+            [partial(examine, p.spool.path(row.study_key, row.name), row.name, p.keys.master) for row in rows]
         )
 
     def _known(self, study_key: str, generation: int) -> list[Known]:
-        """Instances of the study's other generations that still stand. What was rejected may come again, corrected."""
+        """Instances of the study's earlier generations that still stand. What was rejected may come again, corrected;
+        not so what had been sent before: it would be sent again with other bytes (DESIGN.md invariant 4).
+        """
         database = self.parts.database
         gone = {
             row.generation
@@ -78,18 +92,25 @@ class Admission:
 
     def _is_rejected(self, study_key: str, generation: int, state: str) -> bool:
         jobs = self.parts.database.jobs_of(study_key, generation)
-        return state in {"rejected", "refused"} or (
-            bool(jobs) and all(job.state in {State.REJECTED, State.REFUSED} for job in jobs)
-        )
+        return state in {"rejected", "refused"} or (bool(jobs) and not any(map(self._stands, jobs)))
+
+    def _stands(self, job: JobRow) -> bool:
+        """False when a job ended without anything of it having left."""
+        ended = job.state in {State.REJECTED, State.REFUSED}
+        return not ended or bool(delivered(self.parts.database.receipts(job.job_key)))
 
     def _jobs(
         self, study_key: str, generation: int, rows: Sequence[InstanceRow], patient_key: str
     ) -> tuple[str, list[Job]]:
-        """The jobs of a generation: those of an earlier one again (same policy digest), else by routing."""
+        """The jobs of a generation: those of another one again (same policy digest), else by routing.
+
+        The nearest earlier generation with jobs decides; a later one only when a person reran this one after it.
+        """
         p = self.parts
         paths = [p.spool.path(row.study_key, row.name) for row in rows]
-        for earlier in range(generation - 1, 0, -1):
-            jobs = [job for job in p.database.jobs_of(study_key, earlier) if job.state != State.REJECTED]
+        others = [row.generation for row in p.database.generations(study_key) if row.generation != generation]
+        for other in sorted(others, key=lambda number: (number > generation, abs(number - generation))):
+            jobs = [job for job in p.database.jobs_of(study_key, other) if self._stands(job)]
             if jobs:
                 return jobs[0].route, [self._again(job, generation) for job in jobs]
         found = route(

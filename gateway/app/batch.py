@@ -1,19 +1,23 @@
-"""What `scrub` works on and what it tells: input files, studies found in them, and how each ended."""
+"""What `scrub` works on and what it tells: studies found in the input, progress, and how each study ended."""
 
 from __future__ import annotations
 
-import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.app.intake import Examined
+from gateway.app.inputs import Input, path_text
 from gateway.app.registry import REGISTRY
 from gateway.errors import UsageError
 from gateway.policy import Policy, load_policy
-from gateway.settings import Settings
+from gateway.policy.document import close_match
+from gateway.policy.loading import name_fault
+from gateway.pseudonyms import Keys
 from gateway.study import State
 
 NOT_DICOM = "not_dicom"
+PLACE_CHARACTERS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,47 +31,67 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StudyResult:
-    """One study's end. `first` is the input file that a person would look at; for the terminal only, never logged."""
+    """One study's end. `key` names it in the ledger and in HOME/held. `file` is the input file that a person would look
+    at; for that person only, never logged or stored.
+    """
 
     key: str
-    first: Path
+    file: Path
     instances: int
     state: State
     reason: str = ""
     at: str = ""
+    sent: int = 0  # files in the target
     resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A study of the input: where its files are and what intake says of them."""
+    """A study of the input. `key` is the work of this run: these bytes under this policy into this folder; `places` are
+    keyed hashes of where the files lie.
+    """
 
+    study: str
     key: str
-    paths: tuple[Path, ...]
-    examined: tuple[Examined, ...]
+    places: tuple[str, ...]
+    inputs: tuple[Input, ...]
+
+    def file_of(self, name: str) -> Path:
+        """The file that a name of ours means, else the first one."""
+        return next((entry.path for entry in self.inputs if entry.examined.name == name), self.inputs[0].path)
 
 
-def find_policy(reference: str, settings: Settings) -> Policy:
+def by_study(inputs: Iterable[Input], keys: Keys, work_key: Callable[[Iterable[str]], str]) -> list[Batch]:
+    """The studies among these files. One that tells no study stands alone."""
+    groups: dict[str, list[Input]] = defaultdict(list)
+    for entry in inputs:
+        groups[entry.examined.study_key or keys.opaque("lone", path_text(entry.path))].append(entry)
+    return [
+        Batch(
+            study,
+            work_key(entry.contents for entry in group),
+            tuple(sorted(keys.opaque("place", path_text(entry.path.resolve()))[:PLACE_CHARACTERS] for entry in group)),
+            tuple(group),
+        )
+        for study, group in sorted(groups.items())
+    ]
+
+
+def find_policy(reference: str, folder: Callable[[], Path]) -> Policy:
     """A policy by path, or by its name in the policies folder. Raises PolicyError or UsageError."""
-    for path in (Path(reference), settings.policies / f"{reference}.yaml"):
-        if path.is_file():
-            return load_policy(path, REGISTRY)
-    names = sorted(p.stem for p in settings.policies.glob("*.yaml") if p.stem not in {"routes", "destinations"})
-    raise UsageError(f"no policy {reference}; a YAML file, or one of: {', '.join(names)}")
+    if Path(reference).is_file():
+        return load_policy(Path(reference), REGISTRY)
+    named = folder() / f"{reference}.yaml"
+    if "/" not in reference and named.is_file():
+        return load_policy(named, REGISTRY)
+    names = sorted(p.stem for p in folder().glob("*.yaml") if p.stem not in {"routes", "destinations"})
+    hint = close_match(reference, names) or f"a YAML file, or one of: {', '.join(names) or 'none'} ({folder()})"
+    raise UsageError(f"no policy {reference}; {hint}")
 
 
-def input_files(source: Path, target: Path) -> list[Path]:
-    """Regular files below `source`, sorted; links are not followed. Raises UsageError for overlapping folders."""
-    if not source.exists():
-        raise UsageError(f"{source} does not exist")
-    inside, outside = target.resolve(), source.resolve()
-    if inside == outside or inside.is_relative_to(outside) or (outside.is_dir() and outside.is_relative_to(inside)):
-        raise UsageError("the target folder and the source folder must not contain each other")
-    if source.is_file():
-        return [source]
-    return sorted(
-        Path(folder) / name
-        for folder, _, names in os.walk(source)
-        for name in names
-        if (Path(folder) / name).is_file() and not (Path(folder) / name).is_symlink()
-    )
+def require_project(name: str) -> str:
+    """A project's name as routes.yaml would take it: another spelling means other pseudonyms. Raises UsageError."""
+    fault = name_fault("the project", name)
+    if fault:
+        raise UsageError(fault)
+    return name

@@ -6,6 +6,7 @@ the one that production takes: receiver, engine, header, gate, C-STORE. Only the
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
@@ -17,32 +18,34 @@ from typing import Any
 from urllib.request import urlopen
 
 import pydicom
+import pydicom.data
 import yaml
-from pydicom.data import get_testdata_file
 from pydicom.uid import UID
 from pynetdicom import AE, AllStoragePresentationContexts, evt
 from pynetdicom.presentation import build_context
 
 from gateway.app.serve import Gateway
 from gateway.database import JobRow
-from gateway.errors import EnvironmentFault
+from gateway.errors import EnvironmentFault, UsageError
 from gateway.pseudonyms import Pseudonyms
 from gateway.settings import SHIPPED_POLICIES, Home, load_settings
 
+TEST_FILES = Path(pydicom.data.__file__).parent / "test_files"
 STUDIES = (
-    "CT_small.dcm",  # plain CT
-    "693_J2KI.dcm",  # CT, JPEG 2000
-    "MR_small.dcm",  # plain MR
-    "examples_overlay.dcm",  # MR with an overlay plane
-    "rtplan.dcm",  # implicit VR
-    "rtdose.dcm",
-    "examples_ybr_color.dcm",  # ultrasound clip, JPEG baseline
-    "examples_palette.dcm",  # ultrasound, palette colour
-    "SC_rgb_rle.dcm",  # secondary capture, RLE
-    "waveform_ecg.dcm",
-    "liver_1frame.dcm",  # segmentation
-    "test-SR.dcm",  # structured report, no Patient ID
-    "image_dfl.dcm",  # deflated, no Patient ID
+    ("CT_small.dcm",),  # plain CT
+    ("693_J2KI.dcm",),  # CT, JPEG 2000
+    tuple(f"dicomdirtests/77654033/CT2/{name}" for name in ("17106", "17136", "17166", "17196")),  # a CT of four slices
+    ("MR_small.dcm",),  # plain MR
+    ("examples_overlay.dcm",),  # MR with an overlay plane
+    ("rtplan.dcm",),  # implicit VR
+    ("rtdose.dcm",),
+    ("examples_ybr_color.dcm",),  # ultrasound clip, JPEG baseline
+    ("examples_palette.dcm",),  # ultrasound, palette colour
+    ("SC_rgb_rle.dcm",),  # secondary capture, RLE
+    ("waveform_ecg.dcm",),
+    ("liver_1frame.dcm",),  # segmentation
+    ("test-SR.dcm",),  # structured report, no Patient ID
+    ("image_dfl.dcm",),  # deflated, no Patient ID
 )
 EXCERPT = (
     *("PatientName", "PatientID", "PatientBirthDate", "PatientSex", "StudyDate", "StudyTime", "AccessionNumber"),
@@ -64,7 +67,7 @@ LIMIT_S = 75.0
 
 @dataclass(frozen=True, slots=True)
 class DemoStudy:
-    """One study of the demo as it ended; `file` is the pydicom test file it came from."""
+    """One study of the demo as it ended; `file` is the pydicom test file, or folder, it came from."""
 
     file: str
     modality: str
@@ -108,17 +111,18 @@ def local_archive(folder: Path) -> Iterator[int]:
         server.shutdown()
 
 
-def send_study(path: Path, port: int) -> int:
-    """What a PACS does: one association, one object. Returns the DIMSE status, -1 when there was no answer."""
-    dataset = pydicom.dcmread(path)
+def send_study(paths: Sequence[Path], port: int) -> bool:
+    """What a PACS does: one association for a study. True when every object was answered with success."""
+    datasets = [pydicom.dcmread(path) for path in paths]
     pacs = AE(ae_title=PACS)
-    pacs.requested_contexts = [build_context(dataset.SOPClassUID, dataset.file_meta.TransferSyntaxUID)]
+    wanted = {(str(ds.SOPClassUID), str(ds.file_meta.TransferSyntaxUID)) for ds in datasets}
+    pacs.requested_contexts = [build_context(*pair) for pair in sorted(wanted)]
     association = pacs.associate("127.0.0.1", port, ae_title="DEID")
     if not association.is_established:
-        return -1
+        return False
     try:
-        status = association.send_c_store(dataset)
-        return int(status.Status) if "Status" in status else -1
+        answers = [association.send_c_store(ds) for ds in datasets]
+        return all("Status" in answer and answer.Status == 0x0000 for answer in answers)
     finally:
         association.release()
 
@@ -132,8 +136,25 @@ def demo_policies(folder: Path, archive_port: int) -> Path:
     return folder
 
 
-def perform(root: Path, files: Sequence[str] = STUDIES) -> DemoReport:
-    """Run the demo in `root`. Raises EnvironmentFault when the studies do not end in time."""
+@contextmanager
+def unconfigured() -> Iterator[None]:
+    """Without the user's own DEID_*: the demo must not touch their database, nor fail over their settings."""
+    theirs = {name: value for name, value in os.environ.items() if name.upper().startswith("DEID_")}
+    for name in theirs:
+        del os.environ[name]
+    try:
+        yield
+    finally:
+        os.environ.update(theirs)
+
+
+def perform(root: Path, studies: Sequence[Sequence[str]] = STUDIES) -> DemoReport:
+    """Run the demo in `root`, with pydicom's test files. Raises EnvironmentFault when they do not end in time."""
+    with unconfigured():
+        return _perform(root, [[TEST_FILES / name for name in study] for study in studies])
+
+
+def _perform(root: Path, studies: Sequence[Sequence[Path]]) -> DemoReport:
     began = time.monotonic()
     home = Home(root / "home")
     home.create()
@@ -151,8 +172,7 @@ def perform(root: Path, files: Sequence[str] = STUDIES) -> DemoReport:
         gateway = Gateway(home, settings)
         gateway.start()
         try:
-            paths = [Path(str(get_testdata_file(name, download=False))) for name in files]
-            refused = [path.name for path in paths if send_study(path, gateway.receiver.port) != 0]
+            refused = [paths[0].name for paths in studies if not send_study(paths, gateway.receiver.port)]
             if refused:
                 raise EnvironmentFault(f"the gateway did not take {', '.join(refused)}; see {root / 'gateway.log'}")
             while not gateway.idle():
@@ -163,8 +183,8 @@ def perform(root: Path, files: Sequence[str] = STUDIES) -> DemoReport:
                 time.sleep(0.1)
             return DemoReport(
                 root=root,
-                studies=tuple(_ended(gateway, path) for path in paths),
-                excerpt=_excerpt(gateway, paths[0], root / "archive"),
+                studies=tuple(_ended(gateway, paths) for paths in studies),
+                excerpt=_excerpt(gateway, studies[0][0], root / "archive"),
                 metrics=_metrics(gateway),
                 archived=len(list((root / "archive").glob("*.dcm"))),
                 seconds=time.monotonic() - began,
@@ -173,23 +193,23 @@ def perform(root: Path, files: Sequence[str] = STUDIES) -> DemoReport:
             gateway.stop()
 
 
-def _ended(gateway: Gateway, path: Path) -> DemoStudy:
-    dataset = pydicom.dcmread(path, stop_before_pixels=True)
+def _ended(gateway: Gateway, paths: Sequence[Path]) -> DemoStudy:
+    dataset = pydicom.dcmread(paths[0], stop_before_pixels=True)
     parts = gateway.parts
     study_key = parts.keys.opaque("study", str(dataset.StudyInstanceUID))
+    name = paths[0].name if len(paths) == 1 else "/".join(paths[0].parts[-3:-1])
     count = len(parts.database.instances_of(study_key, 1))
-    jobs = parts.database.jobs_of(study_key, 1)
-    if jobs:
-        return DemoStudy(path.name, dataset.Modality, count, jobs[0], str(jobs[0].state), jobs[0].reason)
+    job = next(iter(parts.database.jobs_of(study_key, 1)), None)
+    if job is not None:
+        return DemoStudy(name, dataset.Modality, count, job, str(job.state), job.reason)
     study = parts.database.study(study_key, 1)
-    return DemoStudy(
-        path.name, dataset.Modality, count, None, study.state if study else "?", study.reason if study else ""
-    )
+    state, reason = (study.state, study.reason) if study is not None else ("lost", "")
+    return DemoStudy(name, dataset.Modality, count, None, state, reason)
 
 
 def _excerpt(gateway: Gateway, path: Path, archive: Path) -> tuple[tuple[str, str, str], ...]:
     before = pydicom.dcmread(path, stop_before_pixels=True)
-    job = _ended(gateway, path).job
+    job = _ended(gateway, [path]).job
     if job is None:
         return ()
     mapping = Pseudonyms.of_project(gateway.parts.keys.master, job.project)
@@ -212,10 +232,10 @@ def _metrics(gateway: Gateway) -> tuple[str, ...]:
 
 
 def new_root(keep: Path | None) -> Path:
-    """The demo's folder. Raises EnvironmentFault for one that has something in it."""
+    """The demo's folder. Raises UsageError for one that has something in it."""
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="deid-demo-"))
-    if keep.exists() and any(keep.iterdir()):
-        raise EnvironmentFault(f"{keep} is not empty; name a new folder")
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise UsageError(f"{keep} is there already and is not an empty folder; name a new one")
     keep.mkdir(parents=True, exist_ok=True)
     return keep.absolute()

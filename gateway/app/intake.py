@@ -19,6 +19,7 @@ from gateway.pseudonyms import Keys
 
 PREAMBLE_BYTES = 132
 CHUNK_BYTES = 1 << 20
+DICOMDIR = "1.2.840.10008.1.3.10"
 _LONG_VRS = frozenset({b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"})
 _WANTED = [Tag(0x0008, 0x0016), Tag(0x0008, 0x0018), Tag(0x0010, 0x0020), Tag(0x0020, 0x000D), Tag(0x0020, 0x000E)]
 # What pydicom raises for bytes that are not what they claim to be; none of these texts may travel (they quote values).
@@ -79,9 +80,10 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
     try:
         dataset = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=_WANTED, force=True)
         sop_class, sop, patient, study, series = (_text(dataset, tag) for tag in _WANTED)
+        media_class = str(dataset.file_meta.get("MediaStorageSOPClassUID", ""))  # a DICOMDIR says it only there
     except _PARSE_ERRORS:
         return Examined(name, sha256, fault="unreadable_object")
-    if sop_class == "1.2.840.10008.1.3.10":
+    if DICOMDIR in (sop_class, media_class):
         return Examined(name, sha256, fault="dicomdir")
     if not (sop and study and series):
         return Examined(name, sha256, fault="unreadable_object")

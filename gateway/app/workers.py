@@ -7,22 +7,25 @@ the gateway leaves orphans that go on writing), and print nothing.
 from __future__ import annotations
 
 import ctypes
+import logging
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from gateway.app.policies import restore
 from gateway.durable import PART, publish, sync_file
+from gateway.errors import Drop, Stopping
 from gateway.gate import Judgement, Pair, clear_by_review, judge
-from gateway.header import scrub_file
-from gateway.observe import silence_libraries
+from gateway.header import STAGE_VERSION, scrub_file
+from gateway.observe import log, silence_libraries
 from gateway.policy import Policy
 from gateway.pseudonyms import Pseudonyms
 from gateway.study import Clearance, Step, Verdict
@@ -42,66 +45,126 @@ def _start_worker(parent: int) -> None:
 
 
 class Workers:
-    """A pool that replaces itself after a worker was killed (out of memory, hostile object)."""
+    """A pool that replaces itself after a worker was killed (out of memory, hostile object).
+
+    One dead worker breaks a pool for everybody who uses it. What was lost in it runs once more in a pool of its own:
+    only who breaks that one as well is to blame, and gets BrokenProcessPool.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = count
         self._lock = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
+        self._open: set[ProcessPoolExecutor] = set()
+        self._closed = False
+        self._calls: WeakKeyDictionary[Future[Any], tuple[ProcessPoolExecutor, Callable[[], Any]]] = WeakKeyDictionary()
+        # PR_SET_PDEATHSIG means the thread that started a process: this one stays as long as the pools do.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="worker-starter")
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Run `function` in a worker. The future raises BrokenProcessPool when the worker died."""
-        with self._lock:
-            if self._pool is None:
-                self._pool = self._new_pool()
-            pool = self._pool
-        try:
-            return pool.submit(function, *args, **kwargs)
-        except BrokenProcessPool:
-            self._replace(pool)
-            raise
+        """Run `function` in a worker; give the future to `gather`. Raises Stopping when the workers are closed."""
+        return self._submit(partial(function, *args, **kwargs))
 
     def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run in a worker and wait."""
-        return self.gather([self.submit(function, *args, **kwargs)])[0]
+        return self.each([partial(function, *args, **kwargs)])[0]
+
+    def each(self, calls: Sequence[Callable[[], R]]) -> list[R]:
+        """Run all and wait: results in order, or the first exception (in order) after every call has ended."""
+        return self.gather([self._submit(call) for call in calls])
 
     def gather(self, futures: Sequence[Future[R]]) -> list[R]:
         """All results in order. The first exception is raised after every future has ended, so that no worker still
-        writes when the caller goes on.
+        writes when the caller goes on. Raises Stopping when the workers were closed meanwhile.
         """
-        first: BaseException | None = None
-        results: list[R] = []
-        for future in futures:
-            error = future.exception()
-            if error is None:
-                results.append(future.result())
-            elif first is None:
-                first = error
-        if isinstance(first, BrokenProcessPool):
-            self._replace(self._pool)
-        if first is not None:
-            raise first
-        return results
+        ended = [self._outcome(future) for future in futures]
+        lost = [i for i, (error, _) in enumerate(ended) if isinstance(error, BrokenProcessPool)]
+        if lost:
+            for pool in {self._calls[futures[i]][0] for i in lost}:
+                self._discard(pool)
+            for i, outcome in zip(lost, self._apart([self._calls[futures[i]][1] for i in lost]), strict=True):
+                ended[i] = outcome
+        for error, _ in ended:
+            if error is not None:
+                raise error
+        return [result for _, result in ended]
 
     def close(self) -> None:
+        """End all workers, at once: whoever still waits for one gets Stopping."""
         with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+            self._closed = True
+            pools, self._pool = set(self._open), None
+        for pool in pools:
+            for process in list((pool._processes or {}).values()):  # noqa: SLF001 - a pool cannot be asked to
+                process.kill()
+            self._discard(pool)
+        self._starter.shutdown(wait=True)
 
-    def _new_pool(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            self.count,
+    def _submit(self, call: Callable[[], R]) -> Future[R]:
+        while True:
+            with self._lock:
+                if self._pool is None and not self._closed:
+                    self._pool = self._new_pool(self.count)
+                pool = self._pool
+            if pool is None:
+                raise Stopping
+            try:
+                return self._submit_to(pool, call)
+            except BrokenProcessPool:  # broken by somebody's call before this one: take a new one
+                self._discard(pool)
+
+    def _submit_to(self, pool: ProcessPoolExecutor, call: Callable[[], R]) -> Future[R]:
+        try:
+            future = self._starter.submit(pool.submit, call).result()
+        except BrokenProcessPool:
+            raise
+        except RuntimeError:  # shut down: by `close`, or by somebody who found it broken
+            if self._closed:
+                raise Stopping from None
+            raise BrokenProcessPool("the pool was replaced") from None
+        with self._lock:
+            self._calls[future] = (pool, call)
+        return future
+
+    def _outcome(self, future: Future[R]) -> tuple[BaseException | None, Any]:
+        try:
+            error = future.exception()
+        except CancelledError:
+            error = BrokenProcessPool("cancelled with its pool")
+        if isinstance(error, BrokenProcessPool) and self._closed:
+            raise Stopping
+        return error, None if error is not None else future.result()
+
+    def _apart(self, calls: Sequence[Callable[[], R]]) -> list[tuple[BaseException | None, Any]]:
+        """The same calls in a pool that nobody else uses."""
+        log("workers_apart", level=logging.WARNING, count=len(calls))
+        with self._lock:
+            if self._closed:
+                raise Stopping
+            pool = self._new_pool(min(self.count, len(calls)))
+        try:
+            return [self._outcome(future) for future in [self._submit_to(pool, call) for call in calls]]
+        finally:
+            self._discard(pool)
+
+    def _new_pool(self, count: int) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(
+            count,
             mp_context=multiprocessing.get_context("spawn"),
             initializer=_start_worker,
             initargs=(os.getpid(),),
         )
+        self._open.add(pool)
+        return pool
 
-    def _replace(self, broken: ProcessPoolExecutor | None) -> None:
+    def _discard(self, pool: ProcessPoolExecutor) -> None:
+        """Forget a pool, and wait until its processes are gone: they must not write beside their successors."""
         with self._lock:
-            if self._pool is broken and broken is not None:
-                broken.shutdown(wait=False, cancel_futures=True)
+            if self._pool is pool:
                 self._pool = None
+        pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._open.discard(pool)
 
 
 @lru_cache(maxsize=32)
@@ -111,9 +174,14 @@ def policy_of(snapshot: str) -> Policy:
 
 
 def scrub_instance(source: Path, target: Path, snapshot: str, project_key: bytes) -> Step:
-    """Header of one instance: `target` is whole and on disk afterwards. Raises Hold or Refuse."""
+    """Header of one instance: `target` is whole and on disk afterwards, unless the step says that the instance is
+    dropped. Raises Hold or Refuse.
+    """
     part = target.with_name(target.name + PART)
-    step = scrub_file(source, part, policy=policy_of(snapshot).header, pseudonyms=Pseudonyms(project_key))
+    try:
+        step = scrub_file(source, part, policy=policy_of(snapshot).header, pseudonyms=Pseudonyms(project_key))
+    except Drop as drop:
+        return Step("header", STAGE_VERSION, {"dropped": 1}, dropped=drop.reason)
     sync_file(part)
     publish(part, target)
     return step

@@ -2,57 +2,114 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.app.demo import DemoReport, new_root, perform
-from gateway.cli.output import console, say, table
-from gateway.errors import REASONS
-from gateway.observe import start_logging
+from gateway.cli.output import JsonOption, console, errors, explain_reasons, say, say_json, table
 from gateway.study import State
+
+if TYPE_CHECKING:
+    from gateway.app.demo import DemoReport, DemoStudy
+
+WIDE = 120  # columns from which every fact has its own
+WAITING = "a gateway and an archive on loopback; real studies go through over DICOM"
 
 
 def demo(
     keep: Annotated[
-        Path | None, typer.Option(help="Where to leave the files. Default: a new folder under the temporary one.")
+        Path | None,
+        typer.Option(
+            readable=False,
+            help="Where to leave the files. Default: a new folder under the temporary one.",
+        ),
     ] = None,
+    json: JsonOption = False,
 ) -> int:
-    """Gateway and archive on loopback, real studies in, a table of what became of each. Ends by itself."""
+    """Gateway and archive on loopback, real studies in, a table of what became of each. Ends by itself.
+
+    Uses none of your settings and touches nothing but its own folder.
+    """
+    from gateway.app.demo import new_root, perform
+    from gateway.observe import start_logging
+
     root = new_root(keep)
     with open(root / "gateway.log", "w", encoding="utf-8") as log_file:
         start_logging(log_file)
-        with console.status("a gateway and an archive on loopback; real studies go through over DICOM"):
+        with nullcontext() if json else errors.status(WAITING):
             report = perform(root)
-    show(report)
+    if json:
+        say_json(_document(report))
+    else:
+        _show(report)
     return 0
 
 
-def show(report: DemoReport) -> None:
+def _document(report: DemoReport) -> dict[str, object]:
+    return {
+        "studies": [
+            {
+                "file": study.file,
+                "modality": study.modality,
+                "route": study.job.route if study.job else "",
+                "policy": study.job.policy if study.job else "",
+                "instances": study.instances,
+                "state": study.state,
+                "reason": study.reason,
+                "destination": _went_to(study),
+            }
+            for study in report.studies
+        ],
+        "header": [{"attribute": word, "before": before, "after": after} for word, before, after in report.excerpt],
+        "metrics": list(report.metrics),
+        "archived": report.archived,
+        "seconds": round(report.seconds, 1),
+        "root": str(report.root),
+    }
+
+
+def _show(report: DemoReport) -> None:
     """The tables, the metrics, and where the files lie."""
-    rows = [
-        (
-            f"{study.file} ({study.modality})",
-            study.job.route if study.job else "-",
-            study.job.policy if study.job else "-",
-            study.instances,
-            study.state,
-            study.reason or "-",
-            study.job.destination if study.job and study.state == State.SENT else "stays here",
-        )
-        for study in report.studies
-    ]
-    table("Studies", ["study", "route", "policy", "instances", "verdict", "reason", "went to"], rows)
-    for code in sorted({study.reason for study in report.studies} - {""}):
-        say(f"  [bold]{code}[/]: {REASONS[code].says}; {REASONS[code].hint}")
+    rows: list[tuple[object, ...]]
+    if console.width >= WIDE:
+        columns = ["study", "route", "policy", "instances", "verdict", "reason", "went to"]
+        rows = [
+            (_name(s), *_judged_by(s), s.instances, s.state, s.reason or "-", _went_to(s) or "stays here")
+            for s in report.studies
+        ]
+    else:
+        columns = ["study", "route, policy", "n", "verdict, reason or archive"]
+        rows = [
+            (_name(s), ", ".join(_judged_by(s)) if s.job else "-", s.instances, f"{s.state}: {s.reason or _went_to(s)}")
+            for s in report.studies
+        ]
+    table("Studies", columns, rows)
+    explain_reasons(study.reason for study in report.studies)
     say("")
     table(f"Header of {report.studies[0].file}", ["attribute", "before", "after"], list(report.excerpt))
-    say("\n[bold]What a dashboard would show[/] (from /metrics)")
+    say("\nWhat a dashboard would show (from /metrics)", "bold")
     for line in report.metrics:
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        say(f"  {line}")
     sent = sum(study.state == State.SENT for study in report.studies)
     say(f"\n{sent} studies sent, {len(report.studies) - sent} held, {report.archived} objects in the archive, "
         f"{report.seconds:.0f} s; nothing is left running.")  # fmt: skip
-    say(f"archive: {report.root / 'archive'}\nhome (spool, ledger, database): {report.root / 'home'}")
-    say(f"log: {report.root / 'gateway.log'}\nlook further: deid-gateway held list --home {report.root / 'home'}")
+    home = report.root / "home"
+    say(f"archive:  {report.root / 'archive'}")
+    say(f"home:     {home} (spool, ledger, database)")
+    say(f"policies: {report.root / 'policies'}")
+    say(f"log:      {report.root / 'gateway.log'}")
+    say(f"further:  deid-gateway held list --home {home}")
+
+
+def _name(study: DemoStudy) -> str:
+    return f"{study.file} ({study.modality})"
+
+
+def _judged_by(study: DemoStudy) -> tuple[str, str]:
+    return (study.job.route, study.job.policy) if study.job else ("-", "-")
+
+
+def _went_to(study: DemoStudy) -> str:
+    return study.job.destination if study.job and study.state == State.SENT else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,16 +12,30 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.output import HomeOption, JsonOption, find_home, say, say_json, table
+from gateway.cli.homes import HomeOption, made_home, named_home, settings_of
+from gateway.cli.output import JsonOption, complain, say, say_json, table
 from gateway.errors import EnvironmentFault, UsageError
-from gateway.settings import Home, Settings, load_settings
+from gateway.settings import Home, Settings
+
+_MAY_LIE_THERE = frozenset({"lost+found"})  # a fresh volume is empty but for this and hidden files
 
 
 def init(
-    home: Annotated[Path, typer.Argument(metavar="HOME", help="The folder to make; an existing one is left as it is.")],
+    home: Annotated[
+        Path,
+        typer.Argument(
+            metavar="HOME",
+            readable=False,
+            help="The folder to make; an existing home is left as it is.",
+        ),
+    ],
 ) -> int:
     """Make a home folder with a new master key (mode 0600). Keep a copy of the key: without it no pseudonym recurs."""
     made = Home(home.expanduser().absolute())
+    if made.root.is_dir() and not (made.root / "keys").is_dir():
+        others = [path for path in made.root.iterdir() if not path.name.startswith(".")]
+        if any(path.name not in _MAY_LIE_THERE for path in others):
+            raise UsageError(f"{made.root} is not empty and is no home; name a new folder, a home is its owner's alone")
     brought = bool(os.environ.get("DEID_KEY") or os.environ.get("DEID_KEY_FILE"))
     if made.create(generate_key=not brought):
         say(f"{made.root} is ready; back up {made.master_key}, it cannot be made again")
@@ -30,79 +45,128 @@ def init(
 
 
 def serve(home: HomeOption = None) -> int:
-    """Run the gateway until it is told to stop (SIGTERM, Ctrl-C). SIGHUP loads policies and routes again."""
+    """Run the gateway until it is told to stop (SIGTERM, Ctrl-C). SIGHUP loads policies and routes again.
+
+    Logs go to stderr as JSON lines. `deid-gateway settings` lists what can be set.
+    """
     from gateway.app.serve import Gateway
     from gateway.observe import start_logging
 
-    place = find_home(home)
-    place.require()
+    place = made_home(home)
+    values = settings_of(place)
     start_logging()
-    gateway = Gateway(place, load_settings(place.root))
-    stop = threading.Event()
+    stop, reload = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    signal.signal(signal.SIGHUP, lambda *_: gateway.reload_policies())
+    signal.signal(signal.SIGHUP, lambda *_: reload.set())
+    gateway = Gateway(place, values)
     gateway.start()
     try:
-        while not stop.wait(1.0):
+        _announce(values, gateway.receiver.port, gateway.status.port)
+        while not stop.wait(0.5):
+            if reload.is_set():
+                reload.clear()
+                gateway.reload_policies()
             if not gateway.healthy():
-                raise EnvironmentFault("the poller stopped; see the log, and start the gateway again")
+                raise EnvironmentFault("a part of the gateway has died; see the log, and start it again")
     finally:
         gateway.stop()
     return 0
 
 
+def _announce(values: Settings, dicom_port: int, http_port: int) -> None:
+    say(
+        f"DICOM: {values.ae_title}@{values.dicom_host}:{dicom_port}, metrics: http://{values.http_host}:{http_port}/metrics"
+    )
+    if not values.allowed_peers:
+        say("nobody may send yet: set DEID_ALLOWED_PEERS, for example to PACS@10.0.0.7")
+    sys.stdout.flush()
+
+
 def status(home: HomeOption = None, json: JsonOption = False) -> int:
-    """Where the studies are, by state and reason, and whether a gateway runs on this home."""
+    """Where the studies are, by state and reason, and whether a gateway runs on this home.
+
+    Exit 3 when the ledger is damaged: the gateway then decides nothing.
+    """
     from gateway.app.status import read_status
 
-    place = find_home(home)
-    place.require()
-    report = read_status(place, load_settings(place.root))
+    place = made_home(home)
+    report = read_status(place, settings_of(place))
     if json:
         say_json(report.as_json())
-        return 0
-    say(f"gateway: {'running' if report.running else 'not running'} on {place.root}")
-    table("Studies", ["state", "reason", "jobs"], [(s, r, n) for (s, r), n in sorted(report.jobs.items())])
-    say(f"receiving now: {report.receiving}; held before routing: {report.held_before_routing}")
-    say(f"free where the spool lies: {report.free_bytes / 2**30:.1f} GiB; ledger: {report.ledger_lines} lines")
+    else:
+        say(f"gateway: {'running' if report.running else 'not running'} on {place.root}")
+        if report.jobs:
+            table("Jobs", ["state", "reason", "jobs"], [(s, r, n) for (s, r), n in sorted(report.jobs.items())])
+        else:
+            say("jobs: none yet")
+        say(f"receiving now: {report.receiving}; held before routing: {report.held_before_routing}")
+        say(f"held by scrub: {report.held_batches}")
+        say(f"free where the spool lies: {report.free_bytes / 2**30:.1f} GiB; ledger: {report.ledger_lines} lines")
+    if report.ledger_fault:
+        raise EnvironmentFault(report.ledger_fault)
     return 0
 
 
-def settings(home: HomeOption = None) -> int:
-    """Every DEID_* setting with its value here and what it means. Keys are never shown."""
-    place = find_home(home) if home or _has_home() else None
-    values = load_settings(place.root) if place else load_settings(Path.cwd())
+def settings(home: HomeOption = None, json: JsonOption = False) -> int:
+    """Every DEID_* setting with its value here and what it means. Keys and passwords are never shown.
+
+    Set them in the environment or in HOME/.env.
+    """
     rows = []
+    fault: UsageError | None = None
+    try:
+        values: Settings | None = settings_of(named_home(home))
+    except UsageError as error:
+        values, fault = None, error
     for name, field in Settings.model_fields.items():
-        value = getattr(values, name)
-        shown = ("set" if value else "") if name == "key" else " ".join(value) if isinstance(value, tuple) else value
-        rows.append((f"DEID_{name.upper()}", shown, field.description))
-    table("Settings", ["variable", "value", "meaning"], rows)
+        value = getattr(values, name) if values is not None else "?"
+        rows.append((f"DEID_{name.upper()}", _shown(name, value), str(field.description)))
+    if json:
+        say_json([{"variable": n, "value": v, "meaning": m} for n, v, m in rows])
+    else:
+        table("Settings", ["variable", "value", "meaning"], rows)
+    if fault is not None:
+        complain(str(fault))
+        return fault.exit_code
     return 0
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "key":
+        return "(set)" if value else ""
+    if name == "database_url":
+        return re.sub(r"//([^:@/]*):.*@", r"//\1:***@", str(value).partition("?")[0])
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def cohort_hash(
     home: HomeOption = None,
-    source: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="One Patient ID a line; else stdin.")] = None,
+    source: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            readable=False,
+            help="One Patient ID a line; else stdin.",
+        ),
+    ] = None,
 ) -> int:
     """Turn Patient IDs into the keyed hashes that `in_cohort` files hold. Prints the CSV; the IDs are not kept."""
     from gateway.policy import cohort_hash as hash_of
     from gateway.pseudonyms import Keys, master_key
 
-    place = find_home(home)
-    place.require()
-    key = Keys(master_key(place, load_settings(place.root))).cohort
+    place = made_home(home)
+    key = Keys(master_key(place, settings_of(place))).cohort
+    data = source.read_bytes() if source else sys.stdin.buffer.read()
     try:
-        text = source.read_text("utf-8") if source else sys.stdin.read()
-    except (OSError, UnicodeDecodeError):
-        raise UsageError(f"{source} cannot be read as UTF-8 text") from None
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UsageError(f"{source or 'stdin'}:{line}: not UTF-8 text; save the list as UTF-8") from None
     typer.echo("hash,from,to")
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.strip():
             typer.echo(f"{hash_of(key, line.strip())},,")
     return 0
-
-
-def _has_home() -> bool:
-    return bool(os.environ.get("DEID_HOME"))

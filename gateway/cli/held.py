@@ -1,162 +1,171 @@
 """`held list|show|release|rerun|reject`: what waits for a person, and what that person decides.
 
-These commands never open the engine. They write an intent that the running gateway carries out within a second.
+These commands never open the engine. They write an intent that the running gateway carries out within a second. What
+`scrub` held is listed and shown too; it is decided by mending its cause and running `scrub` again.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.app.decisions import DONE, held_key, stored_verdicts
-from gateway.cli.output import (
-    ActorOption,
-    HomeOption,
-    JsonOption,
-    ReasonOption,
-    find_home,
-    say,
-    say_json,
-    table,
-)
-from gateway.database import Database, JobRow
+from gateway.cli.homes import HomeOption, made_home, settings_of
+from gateway.cli.output import JsonOption, explain_reasons, say, say_json, table
 from gateway.errors import REASONS, UsageError
-from gateway.settings import Home, load_settings
 from gateway.study import State
+
+if TYPE_CHECKING:
+    from gateway.app.waiting import Waiting
 
 app = typer.Typer(help="Studies that wait for a person.", no_args_is_help=True)
 WAIT_S = 10.0
-KeyArgument = Annotated[str, typer.Argument(help="The key that `held list` shows.")]
-
-
-def _open(home: Home) -> Database:
-    home.require()
-    return Database.in_home(home.database, load_settings(home.root).database_url)
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="The key that `held list` shows.")]
+ActorOption = Annotated[str, typer.Option("--by", help="Your name or role; it goes to the ledger.")]
+ReasonOption = Annotated[
+    str, typer.Option("--reason", help="Why; it goes to the ledger. Write no patient's name or number here.")
+]
 
 
 @app.command(name="list")
 def list_held(home: HomeOption = None, json: JsonOption = False) -> int:
     """Every held study, oldest first. Exit 0 also when there are some."""
-    database = _open(find_home(home))
-    now = time.time()
-    rows = [
-        {"key": held_key(s), "policy": "", "stage": "intake", "reason": s.reason, "age_s": round(now - s.first_at)}
-        for s in database.studies_in("held")
-    ] + [
-        {
-            "key": j.job_key,
-            "policy": j.policy,
-            "stage": j.held_in,
-            "reason": j.reason,
-            "age_s": round(now - j.created_at),
-        }
-        for j in database.jobs_in(State.HELD, State.AWAITING_RELEASE)
-    ]
+    from gateway.app.waiting import everything_held
+
+    place = made_home(home)
+    found = everything_held(place, settings_of(place))
     if json:
-        say_json(rows)
-    elif rows:
-        columns = ["key", "policy", "held in", "reason", "age", "what to do"]
-        table(
-            "Held studies",
-            columns,
-            [(r["key"], r["policy"], r["stage"], r["reason"], _age(r["age_s"]), _hint(str(r["reason"]))) for r in rows],
-        )
-    else:
+        say_json([_row(entry) for entry in found])
+        return 0
+    if not found:
         say("nothing is held")
+        return 0
+    rows = [(w.key, w.policy or "-", w.stage, w.reason, _age(_seconds(w))) for w in found]
+    table("Held studies", ["key", "policy", "held in", "reason", "age"], rows, keyed=True)
+    explain_reasons(w.reason for w in found)
+    say("further: deid-gateway held show KEY")
     return 0
 
 
 @app.command()
 def show(key: KeyArgument, home: HomeOption = None, json: JsonOption = False) -> int:
     """One held study: why, where, and what to do. Places and rules only, never a value."""
-    database = _open(find_home(home))
-    job = database.job(key)
-    if job is None:
-        study = next((s for s in database.studies_in("held", "rejected") if held_key(s) == key), None)
-        if study is None:
-            raise UsageError(f"no held study has the key {key}; see `deid-gateway held list`")
-        facts = {"key": key, "state": study.state, "stage": "intake", "reason": study.reason}
-        findings: list[dict[str, str]] = []
-    else:
-        facts = {
-            "key": key,
-            "state": str(job.state),
-            "stage": job.held_in,
-            "reason": job.reason,
-            "at": job.at,
-            "policy": job.policy,
-            "policy_digest": job.policy_digest,
-            "destination": job.destination,
-        }
-        findings = _findings(job)
+    from gateway.app.waiting import one_held
+
+    place = made_home(home)
+    found = one_held(place, settings_of(place), key)
+    if found is None:
+        raise _unknown(key)
+    findings = [{"check": f.check, "instance": f.instance, "where": f.where, "rule": f.rule} for f in found.findings]
     if json:
-        say_json({**facts, "findings": findings})
+        say_json({**_row(found), "findings": findings})
         return 0
-    reason = REASONS.get(facts["reason"])
+    facts: dict[str, object] = {**_row(found), "age_s": _age(_seconds(found))}
+    reason = REASONS.get(found.reason)
     if reason is not None:
-        facts = {**facts, "what happened": reason.says, "what to do": reason.hint}
-    table("Held study", ["", ""], list(facts.items()))
+        facts |= {"what happened": reason.says, "what to do": reason.hint}
+    table("Held study", ["", ""], [(name.removesuffix("_s"), value) for name, value in facts.items() if value != ""])
     if findings:
         table("Findings", ["check", "instance", "where", "rule"], [tuple(f.values()) for f in findings])
     return 0
 
 
 @app.command()
-def release(key: KeyArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None) -> int:
+def release(
+    key: KeyArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None, json: JsonOption = False
+) -> int:
     """Let a study that the gate or the archive held go as it is. The clearance then bears your name."""
-    return _decide("release", key, by, reason, home)
+    return _decide("release", key, by, reason, home, json=json)
 
 
 @app.command()
-def rerun(key: KeyArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None) -> int:
+def rerun(
+    key: KeyArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None, json: JsonOption = False
+) -> int:
     """Begin again under the policies and routes of now, after they were mended."""
-    return _decide("rerun", key, by, reason, home)
+    return _decide("rerun", key, by, reason, home, json=json)
 
 
 @app.command()
-def reject(key: KeyArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None) -> int:
+def reject(
+    key: KeyArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None, json: JsonOption = False
+) -> int:
     """Nothing of this study leaves, for good. A corrected study may then be sent again by the PACS."""
-    return _decide("reject", key, by, reason, home)
+    return _decide("reject", key, by, reason, home, json=json)
 
 
-def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption) -> int:
+def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption, *, json: bool) -> int:
+    from gateway.app.decisions import DONE
+    from gateway.app.status import is_locked
+    from gateway.app.waiting import BATCH, one_held
+    from gateway.database import Database
+
+    by, reason = _worded(by, reason)
+    place = made_home(home)
+    values = settings_of(place)
+    found = one_held(place, values, key)
+    if found is None:
+        raise _unknown(key)
+    if found.stage == BATCH:
+        raise UsageError(f"{key} was held by `scrub`: mend what {found.reason} names, then run `scrub` again")
+    if found.state not in (State.HELD, State.AWAITING_RELEASE):
+        raise UsageError(f"{key} is not held: it is {found.state}")
+    database = Database.in_home(place.database, values.database_url)
+    serial = database.add_intent(kind=kind, key=key, actor=by, reason=reason)
+    outcome = ""
+    deadline = time.monotonic() + (WAIT_S if is_locked(place) else 1.0)  # the engine may run on another machine
+    while not outcome and time.monotonic() < deadline:
+        time.sleep(0.1)
+        intent = database.intent(serial)
+        outcome = intent.outcome if intent is not None and intent.done_at is not None else ""
+    database.close()
+    if json:
+        say_json({"decision": kind, "key": key, "intent": serial, "outcome": outcome or "waiting"})
+    elif not outcome:
+        say(f"{kind}: written down as intent {serial}; a running gateway takes it up within a second or when it starts")
+    elif outcome == DONE:
+        say(f"{kind}: done")
+    if outcome not in ("", DONE):
+        raise UsageError(f"{kind}: {outcome}")
+    return 0
+
+
+def _worded(by: str, reason: str) -> tuple[str, str]:
     by, reason = by.strip(), reason.strip()
     if len(by) < 2 or len(reason) < 5:
         raise UsageError("a decision needs a name (--by) and a reason (--reason) that says something")
     if len(by) > 128 or len(reason) > 512:
         raise UsageError("the name may have 128 characters, the reason 512")
-    database = _open(find_home(home))
-    serial = database.add_intent(kind=kind, key=key, actor=by, reason=reason)
-    deadline = time.monotonic() + WAIT_S
-    while time.monotonic() < deadline:
-        intent = database.intent(serial)
-        if intent is not None and intent.done_at is not None:
-            if intent.outcome == DONE:
-                say(f"{kind}: done")
-                return 0
-            raise UsageError(f"{kind}: {intent.outcome}")
-        time.sleep(0.1)
-    say("written down; no gateway is running on this home, so it takes effect when one starts")
-    return 0
+    if not (by.isprintable() and reason.isprintable()):
+        raise UsageError("write name and reason in printable characters, on one line")
+    return by, reason
 
 
-def _findings(job: JobRow) -> list[dict[str, str]]:
-    return [
-        {"check": f.check, "instance": f.instance, "where": f.where, "rule": f.rule}
-        for verdict in stored_verdicts(job)
-        for f in verdict.findings
-    ]
+def _unknown(key: str) -> UsageError:
+    return UsageError(f"no held study has the key {key}; see `deid-gateway held list`")
 
 
-def _hint(reason: str) -> str:
-    return REASONS[reason].hint if reason in REASONS else ""
+def _row(entry: Waiting) -> dict[str, object]:
+    row = {
+        "key": entry.key,
+        "state": entry.state,
+        "stage": entry.stage,
+        "reason": entry.reason,
+        "at": entry.at,
+        "policy": entry.policy,
+        "policy_digest": entry.policy_digest,
+        "destination": entry.destination,
+    }
+    return {**row, "age_s": _seconds(entry)}
 
 
-def _age(seconds: object) -> str:
-    left = int(str(seconds))
+def _seconds(entry: Waiting) -> int:
+    return max(0, round(time.time() - entry.since))
+
+
+def _age(seconds: int) -> str:
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if left >= length:
-            return f"{left // length} {unit}"
-    return f"{left} s"
+        if seconds >= length:
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"

@@ -1,29 +1,28 @@
-"""How commands speak: rich tables for people, one JSON document for scripts, complaints on stderr."""
+"""How commands speak: rich tables for people, one JSON document for scripts, complaints on stderr.
+
+Whatever is printed is text, never markup, and unprintable characters are replaced: a file name may hold anything.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from gateway.errors import UsageError
-from gateway.settings import Home
+from gateway.errors import REASONS
 
 PIPED_WIDTH = 140  # columns of a table that goes to a file or a pipe
 
-console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+console = Console(width=None if (sys.stdout and sys.stdout.isatty()) or os.environ.get("COLUMNS") else PIPED_WIDTH)
 errors = Console(stderr=True)
 
-HomeOption = Annotated[
-    Path | None, typer.Option("--home", help="The gateway's home folder; else DEID_HOME.", show_default=False)
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 ActorOption = Annotated[str, typer.Option("--by", help="Your name or role; it goes to the ledger.")]
 ReasonOption = Annotated[
@@ -33,35 +32,35 @@ ReasonOption = Annotated[
 
 def complain(text: str) -> None:
     """One message on stderr."""
-    errors.print(f"[bold red]error:[/] {_plain(text)}", highlight=False, soft_wrap=True)
+    errors.print(Text.assemble(("error: ", "bold red"), plain(text)), soft_wrap=True)
 
 
-def say(text: str) -> None:
-    console.print(text, highlight=False, soft_wrap=True)
+def say(text: str, style: str = "") -> None:
+    """One message on stdout; long lines are left to the terminal."""
+    console.print(Text(plain(text), style), soft_wrap=True)
 
 
 def say_json(document: Any) -> None:
     """The document on stdout, and nothing else."""
-    typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    typer.echo(json.dumps(document, indent=1))
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table; long cells wrap. The title says what the rows are."""
-    made = Table(title=title, title_justify="left", header_style="bold")
-    for column in columns:
-        made.add_column(column, overflow="fold")
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, keyed: bool = False) -> None:
+    """A table; long cells wrap, but not those of the first column where it holds keys that a person copies."""
+    made = Table(title=title, title_justify="left", header_style="bold", show_header=any(columns))
+    for i, column in enumerate(columns):
+        made.add_column(column, overflow="fold", no_wrap=keyed and i == 0)
     for row in rows:
-        made.add_row(*(_plain(str(cell)) for cell in row))
+        made.add_row(*(Text(plain(str(cell)).replace("\n", "?")) for cell in row))
     console.print(made)
 
 
-def find_home(given: Path | None) -> Home:
-    """The home named by --home or DEID_HOME. Raises UsageError when neither is there."""
-    path = given or (Path(os.environ["DEID_HOME"]) if os.environ.get("DEID_HOME") else None)
-    if path is None:
-        raise UsageError("which home? name it with --home or DEID_HOME; `deid-gateway init HOME` makes one")
-    return Home(path.expanduser().absolute())
+def explain_reasons(codes: Iterable[str]) -> None:
+    """What each of these reason codes means and what to do, one line each."""
+    for code in sorted(set(codes) & REASONS.keys()):
+        say(f"  {code}: {REASONS[code].says}; {REASONS[code].hint}")
 
 
-def _plain(text: str) -> str:
-    return text.replace("[", r"\[")
+def plain(text: str) -> str:
+    """Printable characters and line ends; others, also halves of undecodable bytes in file names, become "?"."""
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)

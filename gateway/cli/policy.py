@@ -3,68 +3,90 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.app.registry import REGISTRY
+from gateway.cli.homes import HomeOption, named_home, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
 from gateway.errors import Fault, PolicyError
-from gateway.header import describe
-from gateway.policy import load_policies, load_policy
-from gateway.policy.explain import explain_policy
-from gateway.policy.folder import DESTINATIONS, ROUTES
-from gateway.policy.schema import policy_schema
-from gateway.settings import SHIPPED_POLICIES
 
 app = typer.Typer(
     help="What a policy says, whether it can be loaded, and what it does to each tag.", no_args_is_help=True
 )
 FilesArgument = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[FILE]...", help="Policy files, or a folder as a whole. Default: DEID_POLICIES."),
+    typer.Argument(
+        metavar="[FILE]...", readable=False, help="Policy files, or a folder as a whole. Default: the policies folder."
+    ),
+]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--policies",
+        readable=False,
+        help="The policies folder; else DEID_POLICIES, also of HOME/.env.",
+    ),
 ]
 
 
 @app.command()
 def check(
-    files: FilesArgument = None,
-    policies: Annotated[Path, typer.Option(envvar="DEID_POLICIES", help="The policies folder.")] = SHIPPED_POLICIES,
-    json: JsonOption = False,
+    files: FilesArgument = None, policies: FolderOption = None, home: HomeOption = None, json: JsonOption = False
 ) -> int:
     """Load policy files and print every fault of all of them, with file, line and hint. Exit 2 when there is one."""
-    faults: list[Fault] = []
-    sound: list[dict[str, str]] = []
-    for path in files or [policies]:
+    from gateway.app.registry import REGISTRY
+    from gateway.policy import Policy, load_policies, load_policy
+
+    faults: set[Fault] = set()
+    sound: dict[str, Policy] = {}  # by digest: a file may be named beside its folder
+    for path, is_folder in _chosen(files, lambda: policies or settings_of(named_home(home)).policies):
         try:
-            if path.is_dir() or path.name in (ROUTES, DESTINATIONS):
-                loaded = load_policies(path if path.is_dir() else path.parent, REGISTRY)
-                sound += [{"name": p.name, "digest": p.digest} for p in loaded.policies.values()]
+            if is_folder:
+                found = list(load_policies(path, REGISTRY).policies.values())
             else:
-                policy = load_policy(path, REGISTRY)
-                sound.append({"name": policy.name, "digest": policy.digest})
+                found = [load_policy(path, REGISTRY)]
         except PolicyError as error:
-            faults += error.faults
+            faults |= set(error.faults)
+        else:
+            sound |= {policy.digest: policy for policy in found}
     if json:
-        listed = [{"file": f.file, "line": f.line, "says": f.says, "hint": f.hint} for f in sorted(set(faults))]
-        say_json({"sound": sound, "faults": listed})
+        listed = [{"file": f.file, "line": f.line, "says": f.says, "hint": f.hint} for f in sorted(faults)]
+        say_json({"sound": [{"name": p.name, "digest": p.digest} for p in sound.values()], "faults": listed})
     else:
-        for fault in sorted(set(faults)):
+        for fault in sorted(faults):
             complain(str(fault))
-        for entry in sound:
-            say(f"sound: {entry['name']} {entry['digest'][:12]}")
+        for policy in sound.values():
+            say(f"sound: {policy.name} {policy.digest[:12]}")
     return 2 if faults else 0
+
+
+def _chosen(files: list[Path] | None, default: Callable[[], Path]) -> Iterator[tuple[Path, bool]]:
+    """Each thing to load, and whether it is a folder; routes and destinations are judged with what is around them."""
+    from gateway.policy.folder import DESTINATIONS, ROUTES
+
+    if not files:
+        yield default(), True
+    for path in files or ():
+        around = path.name in (ROUTES, DESTINATIONS)
+        yield (path.parent if around else path), around or path.is_dir()
 
 
 @app.command()
 def explain(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A policy file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A policy file, or a name in the policies folder.")],
     tags: Annotated[bool, typer.Option(help="List what happens to each attribute too.")] = True,
+    home: HomeOption = None,
     json: JsonOption = False,
 ) -> int:
     """Say in plain language what a policy does, and to each attribute."""
-    policy = load_policy(file, REGISTRY)
+    from gateway.app.batch import find_policy
+    from gateway.header import describe
+    from gateway.policy.explain import explain_policy
+
+    policy = find_policy(file, lambda: settings_of(named_home(home)).policies)
     lines = explain_policy(policy)
     actions = list(describe(policy.header))
     if json:
@@ -82,5 +104,8 @@ def explain(
 @app.command()
 def schema() -> int:
     """Print the JSON schema of policy files, for editors that check while one types."""
+    from gateway.app.registry import REGISTRY
+    from gateway.policy.schema import policy_schema
+
     typer.echo(json_module.dumps(policy_schema(REGISTRY), indent=2, ensure_ascii=False))
     return 0

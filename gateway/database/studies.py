@@ -71,7 +71,7 @@ class Studies:
             if use_expected:
                 arrived = (
                     select(func.count(func.distinct(instances.c.sop_key)))
-                    .where(instances.c.study_key == studies.c.study_key)
+                    .where(instances.c.study_key == studies.c.study_key, ~_given_up())
                     .scalar_subquery()
                 )
                 due = or_(due, and_(studies.c.expected > 0, arrived >= studies.c.expected))
@@ -173,3 +173,26 @@ class Studies:
         with self.transaction() as connection:
             rows = connection.execute(select(instances.c.study_key, instances.c.name)).all()
         return frozenset((row.study_key, row.name) for row in rows)
+
+
+def _given_up() -> ColumnElement[bool]:
+    """True for an instance of a generation that was rejected or refused as a whole: it does not count as received."""
+    gone = ("rejected", "refused")
+    of_study, of_jobs, standing = studies.alias(), jobs.alias(), jobs.alias()
+    return or_(
+        exists().where(
+            of_study.c.study_key == instances.c.study_key,
+            of_study.c.generation == instances.c.generation,
+            of_study.c.state.in_(gone),
+        ),
+        and_(
+            exists().where(
+                of_jobs.c.study_key == instances.c.study_key, of_jobs.c.generation == instances.c.generation
+            ),
+            ~exists().where(
+                standing.c.study_key == instances.c.study_key,
+                standing.c.generation == instances.c.generation,
+                standing.c.state.not_in(gone),
+            ),
+        ),
+    )

@@ -5,6 +5,6 @@ refusal. The steps themselves are given by `app`; nothing here knows how a heade
 """
 
 from gateway.flow.engine import Engine
-from gateway.flow.legs import Leg, Next, Steps, Stopping, run_leg
+from gateway.flow.legs import Leg, Next, Steps, run_leg
 
-__all__ = ["Engine", "Leg", "Next", "Steps", "Stopping", "run_leg"]
+__all__ = ["Engine", "Leg", "Next", "Steps", "run_leg"]

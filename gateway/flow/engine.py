@@ -8,10 +8,12 @@ engine still has it.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +31,21 @@ from gateway.observe import log, origin, silence_libraries
 APPLICATION_VERSION = "deid-gateway-1"  # condition 2: pinned, or an upgrade strands what is queued
 WORKFLOW = "leg"  # condition 2: explicit, never reused for something else
 CPU, NET, DECISIONS = "cpu", "net", "decisions"
-QUEUES = {Leg.INTAKE: CPU, Leg.SCRUB: CPU, Leg.GATE: CPU, Leg.FORWARD: NET, Leg.DECIDE: DECISIONS}  # condition 6
+QUEUES = {  # condition 6
+    Leg.INTAKE: CPU,
+    Leg.SCRUB: CPU,
+    Leg.GATE: CPU,
+    Leg.FORWARD: NET,
+    Leg.DECIDE: DECISIONS,
+    Leg.RETAIN: DECISIONS,
+}
 UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
 FINISHED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 KEEP_FINISHED_S = 24 * 3600.0  # condition 9: retention is ours
 SWEEP_AT_ONCE = 500
 QUEUE_POLL_S = 0.2
 SENDING, SENDING_PER_LANE = 32, 4
+STARTING_S = 15.0  # after this the threads that take up work must be there
 
 
 def _no_pickle(*_arguments: object) -> Any:
@@ -54,16 +64,19 @@ class Engine:
         self._store_url = store_url
         self._executor_id = executor_id  # condition 3
         self._lock = StoreLock(lock, store_url)
-        self._started = False
+        self._started_at: float | None = None
         self._running: set[str] = set()  # workflow ids of the legs that this process is at
         self._stranded: set[str] = set()
         self._running_lock = threading.Lock()
 
     @property
     def alive(self) -> bool:
-        """True while the threads that take up work are there."""
+        """True while the threads that take up work are there, or may still be starting."""
+        if self._started_at is None:
+            return False
         names = {thread.name for thread in threading.enumerate()}
-        return self._started and {f"queue-worker-{queue}" for queue in (CPU, NET, DECISIONS)} <= names
+        there = {f"queue-worker-{queue}" for queue in (CPU, NET, DECISIONS)} <= names
+        return there or time.monotonic() - self._started_at < STARTING_S
 
     def start(self, *, workers: int) -> None:
         """Lock, recover, and take up work. Raises EnvironmentFault when another process has this store, or when it
@@ -71,8 +84,8 @@ class Engine:
         """
         self._lock.take()
         try:
+            self._started_at = time.monotonic()
             self._launch(max(1, workers))
-            self._started = True
             self.reconcile()
         except (SQLAlchemyError, DBOSException, OSError) as error:
             self.stop(timeout_s=0)
@@ -85,7 +98,9 @@ class Engine:
 
     def stop(self, *, timeout_s: int = 20) -> None:
         """Let running legs end (condition 10), then let go of the store. What is left is taken up at the next start."""
-        self._started = False
+        if self._started_at is None:
+            return
+        self._started_at = None
         with self._running_lock:
             wait_s = timeout_s if self._running else 0
         with suppress(SQLAlchemyError, DBOSException):
@@ -161,12 +176,11 @@ class Engine:
         silence_libraries()  # DBOS has just given itself a handler that prints texts
         self._register()
         DBOS.launch()
-        for queue, limits in (
-            (CPU, {"worker_concurrency": workers}),
-            (NET, {"worker_concurrency": SENDING, "partition_worker_concurrency": SENDING_PER_LANE}),
-            (DECISIONS, {"global_concurrency": 1}),  # in the order they were made
-        ):
-            DBOS.register_queue(queue, polling_interval_sec=QUEUE_POLL_S, **limits)
+        register = partial(DBOS.register_queue, polling_interval_sec=QUEUE_POLL_S)
+        # Legs wait for the process pool; some more than it has processes keep it busy from one poll to the next.
+        register(CPU, worker_concurrency=2 * workers + 2)
+        register(NET, worker_concurrency=SENDING, partition_worker_concurrency=SENDING_PER_LANE)
+        register(DECISIONS, global_concurrency=1)  # one after the other, and never while retention removes something
 
     def _register(self) -> None:
         @DBOS.step(name="work")

@@ -2,6 +2,7 @@
 
     intake (study, generation) -> scrub -> gate -> forward        each of the last three per job
     decide (intent)                                               what a person decided about a held study
+    retain (hour)                                                 originals that are past their time
 
 A leg does its work through `Steps`, which writes the new state to our tables before it returns; running it twice gives
 the same end (engine.md: steps are repeated after a crash). A leg that raises ends in a held or refused job, or in
@@ -24,19 +25,12 @@ from gateway.observe import log, origin
 
 # The machine's trouble, not the study's: wait until a person has mended it.
 MACHINE_ERRNOS = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS, errno.EIO}
+    {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EROFS, errno.EIO}
 )
 MACHINE_PAUSE_S = 15.0
 WORKER_LOST_LIMIT = 3
 # What a database says about one statement; everything else it raises is about the database.
 _STATEMENT_FAULTS = (exc.IntegrityError, exc.DataError, exc.ProgrammingError, exc.NotSupportedError)
-
-
-class Stopping(BaseException):
-    """The process is ending, and what a leg was doing was cut off: nothing of it counts, the next process repeats it.
-
-    Not an Exception: nothing may take it for a failure of the study, and the engine must not store an outcome.
-    """
 
 
 class Leg(StrEnum):
@@ -47,6 +41,7 @@ class Leg(StrEnum):
     GATE = "gate"
     FORWARD = "forward"
     DECIDE = "decide"
+    RETAIN = "retain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +78,9 @@ class Steps(Protocol):
     def gate(self, job_key: str) -> tuple[Next, ...]: ...
     def forward(self, job_key: str) -> tuple[Next, ...]: ...
     def decide(self, serial: int) -> tuple[Next, ...]: ...
+    def retain(self) -> bool:
+        """Some of the work of retention; True when there is more."""
+
     def fail(self, task: Next, error: StudyError) -> None:
         """Record a held or refused study or job, or an intent that cannot be carried out."""
 
@@ -140,6 +138,8 @@ def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
             return steps.forward(task.key)
         case Leg.DECIDE:
             return steps.decide(int(task.key))
+        case Leg.RETAIN:
+            return (_again(task, 0.0),) if steps.retain() else ()
 
 
 def _again(task: Next, delay_s: float) -> Next:

@@ -73,7 +73,7 @@ class StoreLock:
             while not self._connection.execute(text("SELECT pg_try_advisory_lock(:n)"), {"n": _ADVISORY}).scalar():
                 if time.monotonic() > deadline:
                     raise EnvironmentFault(
-                        "another gateway's engine runs on this database; stop it, or give this home a database of its own"
+                        "another gateway's engine runs on this database; stop it, or give this home one of its own"
                     )
                 time.sleep(0.2)
         except SQLAlchemyError as error:

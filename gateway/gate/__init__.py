@@ -7,6 +7,7 @@ It imports the nouns, the policy and observe; it reads with its own scan and wit
 from gateway.gate.aspects import ASPECTS
 from gateway.gate.checks import CHECKS, RELEASE_CHECKS
 from gateway.gate.judgement import Judgement, clear_by_review, judge
+from gateway.gate.notes import mentions
 from gateway.gate.reading import Pair
 from gateway.gate.residual import ResidualIdentifiers
 
@@ -19,4 +20,5 @@ __all__ = [
     "ResidualIdentifiers",
     "clear_by_review",
     "judge",
+    "mentions",
 ]

@@ -129,6 +129,8 @@ _BY_VR: Mapping[str, Kind] = {
     "DT": Kind.DATE,
 }
 _TEXT_VRS = frozenset({"LO", "LT", "SH", "ST", "UC", "UT", "UR"})
+_CLEANED_VRS = _TEXT_VRS - {"UR"}
+CLEANS_TEXT = frozenset({"clean-descriptors", "retain-patient-characteristics"})
 
 
 @cache
@@ -177,6 +179,19 @@ class Kept:
         if known is None:
             known = self._known[tag, vr] = self._decide(tag, vr)
         return known
+
+    def cleans(self, tag: int, vr: str) -> bool:
+        """True for text that stays without what identifies (code C of clean-descriptors, E.3.5; of E.3.7 likewise).
+
+        Such text may leave as it came, and may be repeated elsewhere; what other attributes say is searched in it.
+        """
+        asked = self.policy.options & CLEANS_TEXT
+        if vr not in _CLEANED_VRS or not asked:
+            return False
+        row = row_of(tag, self.policy.edition)
+        if row is None:
+            return "clean-descriptors" in asked and _BY_TAG.get(tag) is Kind.TEXT
+        return any(row.columns.get(option) == "C" for option in asked)
 
     def _decide(self, tag: int, vr: str) -> bool:
         options = self.policy.options

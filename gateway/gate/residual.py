@@ -11,7 +11,8 @@ made in place, because the values are too common to search for:
                  over midnight), so across places only the birth date counts, unless it is the place's own date moved
                  within the policy's range (infants).
 
-No finding: what the policy keeps (PS3.15 E.3 options, `keep`) at its own attribute; values that stand for a removed
+No finding: what the policy keeps (PS3.15 E.3 options, `keep`) at its own attribute; descriptions that the policy lets
+stay cleaned, for being as they were (what else they hold is searched); values that stand for a removed
 one; institution, device, description or date that coincides with what a device's maker wrote, or with the whole value
 of an unchanged technical element.
 """
@@ -156,6 +157,8 @@ class _Search:
         return ""
 
     def _unchanged(self, leaf: Leaf, kind: Kind, before: Leaf) -> str:
+        if self.kept.cleans(leaf.tag, leaf.vr):
+            return ""
         if self.kept.keeps(leaf.tag, leaf.vr) or before.raw.rstrip(b" \0") != leaf.raw.rstrip(b" \0"):
             return ""
         if kind is Kind.DATE and (any(_days(leaf)) or _tells_no_day(leaf)):

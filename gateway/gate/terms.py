@@ -108,7 +108,7 @@ class Terms:
         return kind_of(leaf.tag, leaf.vr, self.edition)
 
     def _take(self, leaf: Leaf, kind: Kind) -> None:
-        kept = self.kept.keeps(leaf.tag, leaf.vr)
+        kept = self.kept.keeps(leaf.tag, leaf.vr) or self.kept.cleans(leaf.tag, leaf.vr)
         texts = readings(leaf.raw, leaf.vr, leaf.charset)
         # Latin-1 reads anything; it is believed only where nothing else reads.
         for text in texts[:-1] or texts:

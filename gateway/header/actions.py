@@ -19,6 +19,10 @@ from gateway.policy import Row
 MODIFIED_DATES = "retain-longitudinal-modified-dates"
 FULL_DATES = "retain-longitudinal-full-dates"
 TEMPORAL = frozenset({"DA", "DT", "TM"})
+# Options whose C on a sequence means to enter it; rules for its items (`items`) do the rest.
+CLEANED_BY_ITEM = frozenset({"clean-structured-content", "clean-graphics"})
+CLEANED = frozenset({"LO", "LT", "SH", "ST", "UC", "UT"})  # C on text: it stays, cleaned (`descriptors`)
+CLEANS_TEXT = frozenset({"clean-descriptors", "retain-patient-characteristics"})  # E.3.5; five rows of E.3.7 ask it too
 CLEANABLE_IDS = frozenset({"AE"})  # C on an AE title is carried out as a keyed title: similar meaning, not identifying
 
 
@@ -31,6 +35,7 @@ class Act(StrEnum):
     DUMMY = "D"
     UID = "U"
     SHIFT = "C"  # dates and times moved by the patient's shift
+    CLEAN = "cleaned"  # text kept without what identifies in it
     RECURSE = "recurse"  # a sequence's shell is kept, the profile applies to its items
     PATIENT_ID = "patient_id"
     PATIENT_NAME = "patient_name"
@@ -42,6 +47,11 @@ class Decision(NamedTuple):
     act: Act
     otherwise: Act
     because: str
+
+
+def cleans_text(options: AbstractSet[str]) -> bool:
+    """True when some attribute's text may be cleaned under these options."""
+    return not CLEANS_TEXT.isdisjoint(options)
 
 
 LETTERS = {"X": Act.REMOVE, "Z": Act.ZERO, "D": Act.DUMMY}
@@ -85,6 +95,10 @@ def action_of(row: Row, vr: str, *, options: AbstractSet[str] = frozenset(), kin
     if code == "C":
         if option == MODIFIED_DATES and vr in TEMPORAL:
             return Decision(Act.SHIFT, basic, because)
+        if option in CLEANED_BY_ITEM | CLEANS_TEXT and vr == "SQ":
+            return Decision(Act.RECURSE, basic, because)
+        if option in CLEANS_TEXT and vr in CLEANED:
+            return Decision(Act.CLEAN, basic, because)
         if vr in CLEANABLE_IDS:
             return Decision(Act.DUMMY, basic, because)
         return Decision(basic, basic, f"basic profile: {option} asks to clean text, which is not kept")

@@ -1,7 +1,8 @@
 """Which objects this stage cleans at all, and the few facts about one that it needs first.
 
 De-identification of private SOP classes is undefined (PS3.15 E.1); a DICOMDIR is never forwarded (PS3.3 Annex F);
-structured reports, documents and speech hold their identity in contents that a header profile does not clean.
+structured reports and documents hold their identity in contents that a header profile cleans only where the policy
+says how; speech it does not clean at all.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from gateway.errors import Hold, Refuse
 from gateway.header.elements import Element, Reader
 from gateway.header.iod import is_listed
 from gateway.header.key_objects import KEY_OBJECT_SELECTION
+from gateway.header.slides import drop_label
+from gateway.header.structured import OPTION as STRUCTURED_CONTENT
 from gateway.header.text import decoded
+from gateway.policy import HeaderPolicy
 from gateway.pseudonyms import STRUCTURAL_ROOT
 
 DICOMDIR = "1.2.840.10008.1.3.10"
@@ -51,24 +55,29 @@ def is_storage_class(uid: str) -> bool:
     )
 
 
-def admit_class(uid: str) -> None:
-    """Raises Hold or Refuse for a SOP class that this stage does not clean."""
+def admit_class(uid: str, policy: HeaderPolicy) -> None:
+    """Raises Hold or Refuse for a SOP class that this stage does not clean under the policy."""
     if uid == DICOMDIR:
         raise Refuse("dicomdir")
     if not uid.startswith(STRUCTURAL_ROOT):
         raise Hold("private_sop_class")
     if not is_storage_class(uid):
         raise Hold("unknown_sop_class")
-    if (uid.startswith(STRUCTURED_REPORTS) and uid != KEY_OBJECT_SELECTION) or uid in MORE_REPORTS:
+    if is_report(uid) and uid != KEY_OBJECT_SELECTION and STRUCTURED_CONTENT not in policy.options:
         raise Hold("structured_content")
-    if uid.startswith(DOCUMENTS):
+    if uid.startswith(DOCUMENTS) and policy.encapsulated == "hold":
         raise Hold("encapsulated_document")
     if uid in AUDIO:
         raise Hold("audio_waveform")
 
 
-def admit(elements: Sequence[Element], reader: Reader) -> Facts:
-    """The facts of an admitted object. Raises Hold or Refuse, naming the tag that is missing or not acceptable."""
+def is_report(uid: str) -> bool:
+    """True for a SOP class whose objects are trees of content items."""
+    return uid.startswith(STRUCTURED_REPORTS) or uid in MORE_REPORTS
+
+
+def admit(elements: Sequence[Element], reader: Reader, policy: HeaderPolicy) -> Facts:
+    """The facts of an admitted object. Raises Hold, Drop or Refuse, naming the tag that is missing or at fault."""
     values = {
         element.tag: bytes(reader.buffer[element.start : element.end])
         for element in elements
@@ -82,7 +91,8 @@ def admit(elements: Sequence[Element], reader: Reader) -> Facts:
     for tag, uid in uids.items():
         if not uid or "\\" in uid:
             raise Hold("unreadable_object", at=f"{tag:08X}")
-    admit_class(uids[SOP_CLASS])
+    admit_class(uids[SOP_CLASS], policy)
+    drop_label(uids[SOP_CLASS], elements, reader)
     character_set = values.get(CHARACTER_SET, b"")
     patient_id = decoded(values.get(PATIENT_ID, b""), character_set)
     if not patient_id:

@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
-from gateway.header.actions import FULL_DATES, MODIFIED_DATES, TEMPORAL, Act, Decision, resolve
+from gateway.header.actions import CLEANED, FULL_DATES, MODIFIED_DATES, TEMPORAL, Act, Decision, resolve
 from gateway.header.dictionary import Entry, tags_by_keyword
-from gateway.policy.standard import FOLDER, read_dated
+from gateway.policy.standard import FOLDER, load_watchlist, read_dated
 
 TEXT = frozenset({"LO", "LT", "SH", "ST", "UC", "UT"})
 ADDRESSES = frozenset({"AE", "UR"})
@@ -57,6 +57,24 @@ def kept_text() -> Mapping[int, _Kept]:
     return {tags[row["keyword"]]: _Kept(row["with"], row["why"]) for row in rows}
 
 
+# Text of the watchlist that is no description: numbers, codes and names of somebody or something at the site.
+_NO_DESCRIPTIONS = (
+    *("ID", "Number", "Code", "Issuer", "Creator", "Organization", "Calendar", "Identifier", "Reference", "Source"),
+    *("Identification", "Address", "UserGroupName", "MachineName", "PrivateDataElementName", "DataElementKeyword"),
+    *("DeidentificationMethod", "PrivateDataElementEncoding", "PrivateDataElementDescription"),
+)
+
+
+@cache
+def described() -> frozenset[int]:
+    """Text attributes that the table does not list and that describe something: cleaned with clean-descriptors."""
+    return frozenset(
+        int(tag, 16)
+        for tag, watched in load_watchlist().items()
+        if watched.kind == "text" and watched.vr in CLEANED and not watched.keyword.endswith(_NO_DESCRIPTIONS)
+    )
+
+
 def default_of(tag: int, entry: Entry, *, options: AbstractSet[str], kind: str = "") -> Decision:
     """The decision for a standard attribute without a row. `kind` is its Type here, as in `actions.resolve`."""
     removed = REMOVED.get(entry.keyword)
@@ -81,6 +99,8 @@ def default_of(tag: int, entry: Entry, *, options: AbstractSet[str], kind: str =
         kept = kept_text().get(tag)
         if kept is not None and (not kept.option or kept.option in options):
             return Decision(Act.KEEP, gone, kept.why)
+        if "clean-descriptors" in options and tag in described():
+            return Decision(Act.CLEAN, gone, "clean-descriptors")
         return Decision(gone, gone, "free text" if vr in TEXT else "an address")
     if vr == "SQ":
         return Decision(Act.RECURSE, Act.REMOVE, "a sequence is entered")

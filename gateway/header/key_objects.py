@@ -7,19 +7,19 @@ item go (PS3.3 C.17.6.2, PS3.16 TID 2010).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from gateway.header.elements import Buffer, Element
+from gateway.errors import Hold
+from gateway.header.elements import Element, Reader
+from gateway.header.items import CONTENT_SEQUENCE, UNCHANGED, Overrides, value_of
 
 KEY_OBJECT_SELECTION = "1.2.840.10008.5.1.4.1.1.88.59"
 VALUE_TYPE = 0x0040A040
 REFERENCES = frozenset({b"IMAGE", b"COMPOSITE", b"WAVEFORM"})
 
 
-def is_reference(elements: Iterable[Element], buffer: Buffer) -> bool:
-    """True for a content item that refers to an instance."""
-    return any(
-        bytes(buffer[element.start : element.end]).strip(b" \0") in REFERENCES
-        for element in elements
-        if element.tag == VALUE_TYPE
-    )
+def references_only(elements: Sequence[Element], reader: Reader, depth: int) -> Overrides | None:
+    """The rule for the items of a key object's Content Sequence. Raises Hold for content inside content."""
+    if depth > 1 or any(element.tag == CONTENT_SEQUENCE for element in elements):
+        raise Hold("structured_content", at=f"{CONTENT_SEQUENCE:08X}")
+    return UNCHANGED if value_of(elements, VALUE_TYPE, reader) in REFERENCES else None

@@ -17,6 +17,10 @@ from gateway.policy import HeaderPolicy, load_table
 # Reasons that are counted one by one in a Step; everything else is counted by its action.
 PRIVATE, UNKNOWN, GROUP_LENGTH, WRONG_GROUP, REPEATING = "private", "unknown", "group_length", "group", "overlay_curve"
 
+ANYWHERE = -1  # a place that no IOD has: every attribute is Type 3 there
+
+CODE_MEANING = 0x00080104
+
 _NO_ENTRY = {
     PRIVATE: Decision(Act.REMOVE, Act.REMOVE, PRIVATE),
     UNKNOWN: Decision(Act.REMOVE, Act.REMOVE, UNKNOWN),
@@ -38,6 +42,7 @@ class Plan:
         self._table = load_table(edition)
         self._types = types_of(sop_class)
         self._memo: dict[int, dict[int, Decision]] = {}
+        self.roles: dict[int, dict[int, str]] = {}  # by place and tag, for `descriptors_harvest`
 
     def at(self, parent: int = TOP) -> dict[int, Decision]:
         """The memo of one place; look there first, then ask `decide`."""
@@ -70,9 +75,16 @@ class Plan:
         if tag in self._kept:
             return Decision(Act.RECURSE if entry.vr == "SQ" else Act.KEEP, Act.KEEP, "kept by the policy")
         row = self._table.get(f"{tag:08X}")
+        if tag == CODE_MEANING and self._cleans_meaning(parent):
+            return Decision(Act.CLEAN, Act.DUMMY, "clean-descriptors")
         if row is None:
             return default_of(tag, entry, options=self.options, kind=kind)
         return action_of(row, entry.vr, options=self.options, kind=kind)
+
+    def _cleans_meaning(self, parent: int) -> bool:
+        """True inside a code sequence that the table lets stay cleaned: a private code's meaning is free text."""
+        row = self._table.get(f"{parent:08X}") if parent > TOP else None
+        return row is not None and "clean-descriptors" in self.options and row.columns.get("clean-descriptors") == "C"
 
 
 @lru_cache(maxsize=512)

@@ -7,68 +7,142 @@ anew only when something inside it changed, in the form (VR, defined or undefine
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from gateway.errors import Hold
-from gateway.header.actions import TEMPORAL, Act, Decision
-from gateway.header.dates import capped_age
-from gateway.header.dictionary import Entry, dictionary, place_of
+from gateway.header.actions import Act, Decision
+from gateway.header.descriptors import CHARACTER_SET, Cleaner
+from gateway.header.dictionary import Entry, dictionary, is_private, place_of
 from gateway.header.dummies import dummy_code_sequence
 from gateway.header.elements import Element, Item, Malformed, Reader, Syntax
-from gateway.header.encoding import element as encoded
 from gateway.header.encoding import header, item_header
-from gateway.header.fitness import fits
-from gateway.header.key_objects import is_reference
+from gateway.header.iod import TOP
+from gateway.header.items import CONTENT_SEQUENCE, UNCHANGED, ItemRule, Override, Overrides, value_of
 from gateway.header.pieces import Pieces
-from gateway.header.plan import Plan
+from gateway.header.plan import ANYWHERE, PRIVATE, REPEATING, Plan
+from gateway.header.private import PrivateElements
+from gateway.header.private_blocks import write_run
+from gateway.header.rewrite_values import CLEANED, UNFIT, ElementWriter
 from gateway.header.values import Values
 
-CONTENT_SEQUENCE = 0x0040A730
 ENCAPSULATED_DOCUMENT = 0x00420011
-# Keys of a Step's counts beside the actions' and the plan's own.
-UNREADABLE_DATE, UNFIT, UNREADABLE_SEQUENCE, AGE_CAPPED = (
-    "unreadable_date",
-    "unfit",
-    "unreadable_sequence",
-    "age_capped",
-)
-_COUNTED_AS = {Act.PATIENT_ID: "D", Act.PATIENT_NAME: "D"}
+UNREADABLE_SEQUENCE = "unreadable_sequence"  # a key of a Step's counts
 
 
 class Rewriter:
-    """Rewrites the data sets of one file. `counts` says how often each action was taken."""
+    """Rewrites the data sets of one file. `counts` says how often each action was taken.
 
-    def __init__(self, reader: Reader, plan: Plan, values: Values, *, key_object: bool = False) -> None:
+    `rules` decide about whole items, by the tag of their sequence; without one for it, a Content Sequence holds the
+    object. `private` judges private elements; without it they all go. `cleaned` are the sequences with a rule of which
+    something is left, `retained` counts private elements that are, `overlays` those groups' elements that went.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        plan: Plan,
+        values: Values,
+        *,
+        rules: Mapping[int, ItemRule],
+        private: PrivateElements | None = None,
+        cleaner: Cleaner | None = None,
+    ) -> None:
         self.counts: Counter[str] = Counter()
+        self.cleaned: set[int] = set()
+        self.retained = 0
         self._reader = reader
         self._readers: dict[Syntax, Reader] = {reader.syntax: reader}
         self._readers[reader.implicit_little.syntax] = reader.implicit_little
         self._source = memoryview(reader.buffer)
         self._plan = plan
-        self._values = values
-        self._key_object = key_object
+        self._rules = rules
+        self._private = private
+        self._writer = ElementWriter(self._source, values, cleaner, self.counts)
         self._dictionary = dictionary()
 
-    def top_level(self, elements: Sequence[Element], stamps: Iterable[tuple[int, bytes]]) -> Pieces:
-        """The whole data set, with `stamps` (tag, encoded element) in place of what bore these tags.
+    @property
+    def overlays(self) -> int:
+        return self.counts[REPEATING]
 
-        `elements` are in ascending order of tags. Raises Hold for a sequence that cannot be read and for content that
-        this stage cannot clean.
+    def top_level(self, elements: Sequence[Element], stamped: Sequence[int]) -> list[Pieces]:
+        """The whole data set without the elements whose tags are `stamped`, cut at each of these places.
+
+        `elements` and `stamped` are in ascending order of tags. Raises Hold for a sequence that cannot be read and for
+        content that this stage cannot clean.
         """
-        pieces = Pieces(self._source)
-        waiting = sorted(stamps)
-        stamped = {tag for tag, _ in waiting}
+        parts = []
+        at = 0
         try:
-            for element in elements:
-                while waiting and waiting[0][0] <= element.tag:
-                    pieces.add(waiting.pop(0)[1])
-                if element.tag not in stamped:
-                    self._element(element, 0, self._reader, pieces, 0)
+            for tag in stamped:
+                start = at
+                while at < len(elements) and elements[at].tag < tag:
+                    at += 1
+                parts.append(self._part(elements[start:at]))
+                at += at < len(elements) and elements[at].tag == tag
+            parts.append(self._part(elements[at:]))
         except Malformed:
             raise Hold("unreadable_object", at="a nested data set") from None
-        for _, stamp in waiting:
-            pieces.add(stamp)
+        return parts
+
+    def _part(self, elements: Sequence[Element]) -> Pieces:
+        pieces = Pieces(self._source)
+        self._elements(elements, TOP, self._reader, pieces, 0, UNCHANGED)
         return pieces
+
+    def _elements(
+        self,
+        elements: Sequence[Element],
+        parent: int,
+        reader: Reader,
+        pieces: Pieces,
+        depth: int,
+        overrides: Overrides,
+    ) -> bool:
+        """Write the elements of one data set; True when they are not what came."""
+        changed = False
+        at = 0
+        while at < len(elements):
+            element = elements[at]
+            at += 1
+            if self._private is not None and is_private(element.tag):
+                run = [element]
+                while at < len(elements) and elements[at].tag >> 16 == element.tag >> 16:
+                    run.append(elements[at])
+                    at += 1
+                changed |= self._private_run(self._private, run, reader, pieces, depth)
+            elif (override := overrides.get(element.tag)) is not None:
+                changed |= self._override(override, element, self._dictionary[element.tag], reader, pieces, depth)
+            else:
+                changed |= self._element(element, parent, reader, pieces, depth)
+        return changed
+
+    def _private_run(
+        self, private: PrivateElements, run: Sequence[Element], reader: Reader, pieces: Pieces, depth: int
+    ) -> bool:
+        """Write what stays of the elements of one private group, in the blocks of their creators."""
+
+        def write(element: Element, creator: str, into: Pieces) -> bool:
+            judged = private.judge(creator, element, reader)
+            if judged is None:
+                return True
+            try:
+                return self._override(judged.override, element, judged.entry, reader, into, depth)
+            except Malformed:  # no sequence after all: it goes alone, nothing of it was written
+                self.counts[UNREADABLE_SEQUENCE] += 1
+                return True
+
+        outcome = write_run(run, reader, pieces, Pieces(self._source), write)
+        self.retained += outcome.kept
+        self.counts[PRIVATE] += outcome.removed
+        return outcome.changed
+
+    def _override(
+        self, override: Override, element: Element, entry: Entry, reader: Reader, pieces: Pieces, depth: int
+    ) -> bool:
+        if not isinstance(override, bytes):
+            return self._apply(override.act, element, entry, override, reader, pieces, depth)
+        value = bytes(self._source[element.start : element.end])
+        return self._writer.replace(element, entry, value, override, CLEANED, reader, pieces)
 
     def _element(self, element: Element, parent: int, reader: Reader, pieces: Pieces, depth: int) -> bool:
         """Write one element; True when it is not what came."""
@@ -77,7 +151,7 @@ class Rewriter:
         if entry is None:
             self.counts[decision.because] += 1
             return True
-        if element.tag == CONTENT_SEQUENCE and (depth or not self._key_object):
+        if element.tag == CONTENT_SEQUENCE and CONTENT_SEQUENCE not in self._rules:
             raise Hold("structured_content", at=place_of(element.tag))
         if element.tag == ENCAPSULATED_DOCUMENT:
             raise Hold("encapsulated_document", at=place_of(element.tag))
@@ -86,45 +160,9 @@ class Rewriter:
     def _apply(
         self, act: Act, element: Element, entry: Entry, decision: Decision, reader: Reader, pieces: Pieces, depth: int
     ) -> bool:
-        if act is Act.KEEP:
-            return self._keep(element, entry, decision, reader, pieces, depth)
-        if act is Act.REMOVE:
-            self.counts["X"] += 1
-            return True
-        if entry.vr == "SQ":
+        if entry.vr == "SQ" and act not in (Act.KEEP, Act.REMOVE):
             return self._sequence(act, element, entry, reader, pieces, depth)
-        value = b"\0" if element.undefined else bytes(self._source[element.start : element.end])
-        new = self._values.replacement(act, entry, value, nested=depth > 0)
-        if new is None or element.undefined:  # a value in items or fragments, which only a wrong VR puts here
-            self.counts[UNREADABLE_DATE if act is Act.SHIFT else UNFIT] += 1
-            otherwise = decision.otherwise if not element.undefined else Act.REMOVE
-            return self._apply(otherwise, element, entry, decision, reader, pieces, depth)
-        return self._replace(element, entry, value, new, _COUNTED_AS.get(act, act.value), reader, pieces)
-
-    def _keep(
-        self, element: Element, entry: Entry, decision: Decision, reader: Reader, pieces: Pieces, depth: int
-    ) -> bool:
-        if entry.vr == "AS" and not element.undefined:
-            value = bytes(self._source[element.start : element.end])
-            capped = capped_age(value)
-            if capped is not None:
-                return self._replace(element, entry, value, capped, AGE_CAPPED, reader, pieces)
-        if decision.otherwise is Act.KEEP or fits(entry.vr, element, reader):
-            pieces.keep(element.head, element.stop)
-            return False
-        self.counts[UNREADABLE_DATE if entry.vr in TEMPORAL else UNFIT] += 1
-        return self._apply(decision.otherwise, element, entry, decision, reader, pieces, depth)
-
-    def _replace(
-        self, element: Element, entry: Entry, value: bytes, new: bytes, kind: str, reader: Reader, pieces: Pieces
-    ) -> bool:
-        """Write the element with another value, in the VR of PS3.6; as it came when the value is the same."""
-        if value.strip(b" \0") == new.strip(b" \0") and (not value or element.vr in ("", entry.vr)):
-            pieces.keep(element.head, element.stop)
-            return False
-        self.counts[kind] += 1
-        pieces.add(encoded(reader.syntax, element.tag, entry.vr.split(" or ")[0], new))
-        return True
+        return self._writer.write(act, element, entry, decision, reader, pieces, depth)
 
     def _sequence(self, act: Act, element: Element, entry: Entry, reader: Reader, pieces: Pieces, depth: int) -> bool:
         """ZERO empties it; DUMMY replaces a code sequence and enters another; everything else enters it."""
@@ -167,8 +205,8 @@ class Rewriter:
         if not changed:
             pieces.keep(element.head, element.stop)
             return False
-        if element.tag == CONTENT_SEQUENCE and not body.size:
-            raise Hold("structured_content", at=place_of(element.tag))
+        if element.tag in self._rules and not body.size:  # no item is left of it
+            return True
         if element.undefined:
             pieces.keep(element.head, element.start)
             pieces.take(body)
@@ -183,13 +221,20 @@ class Rewriter:
         elements = item.elements
         if elements is None:
             elements = tuple(reader.elements(item.start, item.end, depth))
-        if sequence.tag == CONTENT_SEQUENCE and not is_reference(elements, self._source):
-            self.counts["D"] += 1
-            return True
+        overrides: Overrides = UNCHANGED
+        if rule := self._rules.get(sequence.tag):
+            judged = rule(elements, reader, depth)
+            if judged is None:
+                self.counts["X"] += 1
+                return True
+            overrides = judged
+            self.cleaned.add(sequence.tag)
+        outer = self._writer.character_set
+        self._writer.character_set = value_of(elements, CHARACTER_SET, reader) or outer
         contents = Pieces(self._source)
-        changed = False
-        for element in elements:
-            changed |= self._element(element, sequence.tag, reader, contents, depth)
+        parent = sequence.tag if not is_private(sequence.tag) else ANYWHERE
+        changed = self._elements(elements, parent, reader, contents, depth, overrides)
+        self._writer.character_set = outer
         if not changed:
             body.keep(item.head, item.stop)
         elif item.undefined:

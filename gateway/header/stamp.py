@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from gateway.header.elements import EXPLICIT_LITTLE, Element, Malformed, Reader, Syntax
 from gateway.header.encoding import element, sequence
@@ -32,14 +33,14 @@ MEANINGS = dict(
 FULL_DATES, MODIFIED_DATES = "113106", "113107"
 
 
-def codes_of(policy: HeaderPolicy) -> list[str]:
-    """CID 7050 codes of what this stage does under the policy, in ascending order."""
-    return [BASIC[0], *sorted(OPTION_CODES[option][0] for option in policy.options)]
+def codes_of(options: AbstractSet[str]) -> list[str]:
+    """CID 7050 codes of the profile and of options that were carried out, in ascending order."""
+    return [BASIC[0], *sorted(OPTION_CODES[option][0] for option in options)]
 
 
 def temporal_information(policy: HeaderPolicy) -> str:
     """Longitudinal Temporal Information Modified (0028,0303)."""
-    codes = codes_of(policy)
+    codes = codes_of(policy.options)
     return "UNMODIFIED" if FULL_DATES in codes else "MODIFIED" if MODIFIED_DATES in codes else "REMOVED"
 
 
@@ -63,9 +64,17 @@ def earlier_codes(method_codes: Element | None, reader: Reader) -> list[str]:
     return found
 
 
-def stamps(syntax: Syntax, policy: HeaderPolicy, earlier: Iterable[str]) -> list[tuple[int, bytes]]:
-    """The elements to be written at top level, as (tag, encoded element)."""
-    ours = codes_of(policy)
+STAMPED = (IDENTITY_REMOVED, METHOD, METHOD_CODES, TEMPORAL_MODIFIED)
+
+
+def stamps(
+    syntax: Syntax, policy: HeaderPolicy, earlier: Iterable[str], done: AbstractSet[str]
+) -> list[tuple[int, bytes]]:
+    """The elements to be written at top level, as (tag, encoded element), one for each of STAMPED.
+
+    `done` are the policy's options that were carried out on this object.
+    """
+    ours = codes_of(done)
     dates = {FULL_DATES, MODIFIED_DATES} if {FULL_DATES, MODIFIED_DATES} & set(ours) else set()
     codes = list(dict.fromkeys([*(code for code in earlier if code not in dates), *ours]))
     items = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.policy.model import Policy, plain
+from gateway.policy.model import CLEAN_DESCRIPTORS, SAFE_PRIVATE, HeaderPolicy, Policy, plain
 from gateway.policy.standard import FULL_DATES, OPTION_CODES, load_table, tag_of_keyword
 
 
@@ -43,9 +43,43 @@ def _header(policy: Policy) -> list[str]:
         lines.append("Dates: kept as they are; with them somebody may find the visit again.")
     else:
         lines.append("Dates: removed, or replaced by a dummy where the object type demands one.")
+    lines += _contents(header)
     for keyword, reason in sorted(header.keep.items()):
         tag = tag_of_keyword(keyword) or 0
         lines.append(f"Kept: {keyword} ({tag >> 16:04X},{tag & 0xFFFF:04X}), because: {reason}")
+    return lines
+
+
+def _contents(header: HeaderPolicy) -> list[str]:
+    """What happens to private elements, reports, drawings and documents."""
+    lines = []
+    if SAFE_PRIVATE in header.options:
+        private = header.private
+        tcia = ", changed and extended by TCIA's dispositions" if private.dispositions == "tcia" else ""
+        lines.append(
+            f"Private: what PS3.15 Table E.3.10-1 calls safe stays{tcia}; its UIDs are mapped, its dates follow the "
+            "options, bulk data and long text go; everything else private goes."
+        )
+        lines += [f"Private, kept: ({e.group},xx{e.element}) of {e.creator}, because: {e.reason}" for e in private.keep]
+        csa = "emptied but for technical fields" if private.csa_headers == "clean" else "removed"
+        lines.append(f"Private: Siemens CSA headers are {csa}.")
+    else:
+        lines.append("Private: everything private goes.")
+    if CLEAN_DESCRIPTORS in header.options:
+        own = len(header.descriptors.words) if header.descriptors is not None else 0
+        site = f", {own} words of the site's own among them" if own else ""
+        lines.append(
+            "Descriptions: they stay without the object's own names, numbers and dates, without whatever else looks like "
+            f"one, and without every word that the list does not know{site}. Ages over 89 become 90."
+        )
+    if "clean-structured-content" in header.options:
+        lines.append("Reports: content items are cleaned one by one, by PS3.15 Table E.3.4-1 and by their value types.")
+    else:
+        lines.append("Reports: held; of key objects the selection stays, their words go.")
+    if "clean-graphics" in header.options:
+        lines.append("Graphics: drawn annotations stay without their text; overlays and curves go.")
+    documents = "replaced by blank ones" if header.encapsulated == "replace" else "held"
+    lines.append(f"Documents: encapsulated documents are {documents}.")
     return lines
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydicom.datadict import keyword_for_tag, repeater_has_keyword
 
+from gateway.policy.descriptors_section import DescriptorsShape, resolve_descriptors
 from gateway.policy.document import Document, Faulty, close_match
 from gateway.policy.kept import why_not_kept
-from gateway.policy.model import CARRIED_OUT, DatePolicy, HeaderPolicy, PatientIdPolicy, Sentence, Strict
+from gateway.policy.model import (
+    CARRIED_OUT,
+    CLEAN_DESCRIPTORS,
+    SAFE_PRIVATE,
+    DatePolicy,
+    HeaderPolicy,
+    PatientIdPolicy,
+    Sentence,
+    Strict,
+)
 from gateway.policy.parsing import parse
+from gateway.policy.private_section import PrivatePolicy
 from gateway.policy.standard import FULL_DATES, MODIFIED_DATES, OPTIONS, all_keywords, tag_of_keyword
 
 MIN_SHIFTS = 30  # fewer possible shifts are guessed from one date that somebody knows
@@ -54,6 +65,9 @@ class HeaderShape(Strict):
     patient_id: PatientIdPolicy = PatientIdPolicy()
     dates: Annotated[DatePolicy | None, AfterValidator(_present)] = None
     keep: Mapping[Annotated[str, AfterValidator(_keyword)], Sentence] = Field(default_factory=dict)
+    private: PrivatePolicy = PrivatePolicy()
+    encapsulated: Literal["hold", "replace"] = "hold"
+    descriptors: DescriptorsShape | None = None
 
 
 def resolve_header(document: Document, edition: str) -> HeaderPolicy | None:
@@ -79,7 +93,23 @@ def resolve_header(document: Document, edition: str) -> HeaderPolicy | None:
         if shifts < MIN_SHIFTS:
             says = f"shift_days allows only {shifts} different shifts, at least {MIN_SHIFTS} are needed"
             document.fault(("header", "dates", "shift_days"), says, "widen the range; the default is [-365, 365]")
+    if shape.private != PrivatePolicy() and SAFE_PRIVATE not in options and not {"options", "private"} & damaged:
+        says = f"private says what stays, but the option {SAFE_PRIVATE} is not on"
+        document.fault(("header", "private"), says, "add the option, or remove private")
+    descriptors = resolve_descriptors(document, shape.descriptors) if shape.descriptors is not None else None
+    if descriptors is not None and CLEAN_DESCRIPTORS not in options and "options" not in damaged:
+        says = f"descriptors says which words may stay, but the option {CLEAN_DESCRIPTORS} is not on"
+        document.fault(("header", "descriptors"), says, "add the option, or remove descriptors")
     if document.faults:
         return None
     given = {"dates": shape.dates} if shape.dates is not None else {}
-    return HeaderPolicy(edition=edition, options=options, patient_id=shape.patient_id, keep=shape.keep, **given)
+    return HeaderPolicy(
+        edition=edition,
+        options=options,
+        patient_id=shape.patient_id,
+        keep=shape.keep,
+        private=shape.private,
+        encapsulated=shape.encapsulated,
+        descriptors=descriptors if descriptors is not None and descriptors.words else None,
+        **given,
+    )

@@ -16,8 +16,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
+from gateway.policy.descriptors_section import DescriptorsPolicy
 from gateway.policy.frozen import FrozenMap
 from gateway.policy.kept import why_not_kept
+from gateway.policy.private_section import PrivatePolicy
 from gateway.policy.standard import (
     DEFAULT_EDITION,
     FULL_DATES,
@@ -29,6 +31,8 @@ from gateway.policy.standard import (
 from gateway.study import canonical_json
 
 PROFILE = "ps3.15-basic"
+SAFE_PRIVATE = "retain-safe-private"
+CLEAN_DESCRIPTORS = "clean-descriptors"
 CARRIED_OUT = frozenset(
     {
         "retain-uids",
@@ -37,6 +41,10 @@ CARRIED_OUT = frozenset(
         "retain-patient-characteristics",
         FULL_DATES,
         MODIFIED_DATES,
+        SAFE_PRIVATE,
+        CLEAN_DESCRIPTORS,
+        "clean-structured-content",
+        "clean-graphics",
     }
 )
 DEFAULT_SHIFT_DAYS = (-365, 365)
@@ -96,6 +104,9 @@ class HeaderPolicy(Strict):
     patient_id: PatientIdPolicy = PatientIdPolicy()
     dates: DatePolicy | None = None
     keep: Annotated[Mapping[str, str], AfterValidator(FrozenMap)] = FrozenMap()
+    private: PrivatePolicy = PrivatePolicy()
+    encapsulated: Literal["hold", "replace"] = "hold"
+    descriptors: DescriptorsPolicy | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -114,6 +125,10 @@ class HeaderPolicy(Strict):
             raise ValueError("full dates and modified dates exclude each other (CID 7050: 113106, 113107)")
         if self.dates is not None and MODIFIED_DATES not in self.options:
             raise ValueError(f"dates need the option {MODIFIED_DATES}")
+        if self.private != PrivatePolicy() and SAFE_PRIVATE not in self.options:
+            raise ValueError(f"private needs the option {SAFE_PRIVATE}")
+        if self.descriptors is not None and CLEAN_DESCRIPTORS not in self.options:
+            raise ValueError(f"descriptors needs the option {CLEAN_DESCRIPTORS}")
         bad = [word for word in self.keep if tag_of_keyword(word) is None or why_not_kept(word, self.edition)]
         if bad:
             raise ValueError(f"cannot be kept: {', '.join(bad)}")
@@ -238,8 +253,9 @@ class Policy(Strict):
         body = plain(self)
         header = body["header"]
         del header["edition"]
-        if self.header.dates is None:
-            del header["dates"]
+        for part in ("dates", "descriptors"):
+            if header[part] is None:
+                del header[part]
         optional = [name for name in ("escalate", "release") if body[name] is None]
         body["pixels"] = [{stage: parameters} for stage, parameters in body["pixels"]]
         return {"extends": list(self.extends), **{name: body[name] for name in body if name not in optional}}

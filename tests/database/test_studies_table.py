@@ -70,6 +70,36 @@ def test_a_study_closes_when_all_that_it_expects_is_there(database: Database) ->
     assert database.close_complete(quiet_s=3600, forced_s=3600, use_expected=True) == [("s1", 1)]
 
 
+def test_a_follow_up_stays_open_until_the_generation_before_it_is_decided(database: Database) -> None:
+    arrive(database, n=1)
+    assert database.close_complete(quiet_s=0, forced_s=3600, use_expected=False) == [("s1", 1)]
+    arrive(database, n=2, expected=2)
+    assert database.close_complete(quiet_s=0, forced_s=0, use_expected=True) == []
+    arrive(database, n=3)
+    database.set_study("s1", 1, state="held", reason="no_route")
+    assert database.close_complete(quiet_s=0, forced_s=3600, use_expected=False) == [("s1", 2)]
+    assert [row.name for row in database.instances_of("s1", 2)] == ["0002.dcm", "0003.dcm"]
+
+
+def test_what_was_rejected_does_not_count_towards_what_is_expected(database: Database) -> None:
+    for n in (1, 2):
+        arrive(database, n=n, expected=2)
+    assert database.close_complete(quiet_s=3600, forced_s=3600, use_expected=True) == [("s1", 1)]
+    database.set_study("s1", 1, state="rejected")
+    arrive(database, n=3, sop="sop1", expected=2)
+    assert database.close_complete(quiet_s=3600, forced_s=3600, use_expected=True) == []
+    arrive(database, n=4, sop="sop2", expected=2)
+    assert database.close_complete(quiet_s=3600, forced_s=3600, use_expected=True) == [("s1", 2)]
+
+
+def test_studies_are_counted_by_state_and_reason(database: Database) -> None:
+    for study in ("s1", "s2", "s3"):
+        arrive(database, study)
+    database.set_study("s2", 1, state="held", reason="no_route")
+    assert database.count_studies("received", "held") == {("received", ""): 2, ("held", "no_route"): 1}
+    assert database.count_studies("rejected") == {}
+
+
 def test_an_instance_that_does_not_tell_a_count_leaves_the_one_that_was_told(database: Database) -> None:
     arrive(database, n=1, expected=7)
     arrive(database, n=2)
@@ -119,11 +149,13 @@ def test_a_generation_of_duplicates_joins_the_one_it_repeats(database: Database)
     for n in (1, 2):
         arrive(database, n=n, sop="same")
         database.close_complete(quiet_s=0, forced_s=3600, use_expected=False)
+        if n == 1:
+            database.set_study("s1", 1, state="held")
     arrive(database, "other", 3)
     assert [row.generation for row in database.generations("s1")] == [1, 2]
     database.merge_generation("s1", 2, 1)
     # The number stays taken: the engine would take a later generation 2 for work that it has done.
-    assert [(row.generation, row.state) for row in database.generations("s1")] == [(1, "received"), (2, "duplicate")]
+    assert [(row.generation, row.state) for row in database.generations("s1")] == [(1, "held"), (2, "duplicate")]
     arrive(database, n=4)
     assert [row.generation for row in database.generations("s1")] == [1, 2, 3]
     assert [(row.name, row.generation, row.use) for row in database.instances_of("s1")] == [
@@ -164,11 +196,18 @@ def test_closing_while_eight_receivers_write_puts_every_instance_into_one_genera
         return arrive(database, n=n)
 
     closed: list[tuple[str, int]] = []
+
+    def close_and_decide() -> None:
+        for study, generation in database.close_complete(quiet_s=0, forced_s=0.001, use_expected=False):
+            closed.append((study, generation))
+            database.set_study(study, generation, state="routed")
+
     with ThreadPoolExecutor(8) as pool:
         told = [pool.submit(receive, n) for n in range(80)]
         while not all(future.done() for future in told):
-            closed += database.close_complete(quiet_s=0, forced_s=0.001, use_expected=False)
-    closed += database.close_complete(quiet_s=0, forced_s=0.001, use_expected=False)
+            close_and_decide()
+    time.sleep(0.01)
+    close_and_decide()
     generations = [future.result() for future in told]
     last = max(generations)
     assert closed == [("s1", n) for n in range(1, last + 1)]  # each closed once, in order

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.errors import (
     REASONS,
-    Disposition,
+    Drop,
     EnvironmentFault,
     Fault,
     GatewayError,
@@ -22,7 +22,7 @@ from gateway.errors import (
 )
 
 GATEWAY = Path(__file__).resolve().parents[2] / "gateway"
-TYPES = {"Hold": Hold, "Retry": Retry, "Refuse": Refuse}
+TYPES = {"Hold": Hold, "Retry": Retry, "Refuse": Refuse, "Drop": Drop}
 
 
 def raised_reasons() -> list[tuple[str, str, str]]:
@@ -50,7 +50,7 @@ def test_every_reason_that_the_code_raises_exists_with_that_disposition() -> Non
 @pytest.mark.parametrize("reason", sorted(REASONS))
 def test_every_reason_can_be_raised_says_what_happened_and_what_to_do(reason: str) -> None:
     entry = REASONS[reason]
-    kind = {Disposition.HOLD: Hold, Disposition.RETRY: Retry, Disposition.REFUSE: Refuse}[entry.disposition]
+    kind = {kind.disposition: kind for kind in TYPES.values()}[entry.disposition]
     error = kind(reason, at="(0010,0010)")
     assert (error.reason, error.at, error.disposition) == (reason, "(0010,0010)", entry.disposition)
     assert str(error) == f"{reason}: {entry.says} at (0010,0010); {entry.hint}"

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from planting import base
 from pydicom.uid import generate_uid
 from running import Archive, GatewayProcess, archive, policies_for, send
 
+from gateway.database import Database
 from gateway.ledger import Ledger
 from gateway.pseudonyms import Keys, master_key
 from gateway.settings import Home, load_settings
@@ -45,9 +47,12 @@ def the_studies() -> list[list[pydicom.Dataset]]:
     return studies
 
 
-def send_all(studies: list[list[pydicom.Dataset]], port: int, stop: threading.Event) -> None:
+def send_all(
+    studies: list[list[pydicom.Dataset]], port: int, stop: threading.Event, allowed: threading.Semaphore
+) -> None:
     """A PACS: sends until it is told that the object is safe."""
     for study in studies:
+        allowed.acquire()
         for ds in study:
             while not stop.is_set() and send(ds, port) != 0x0000:
                 time.sleep(0.05)
@@ -68,23 +73,42 @@ def wait_all_ended(gateway: GatewayProcess, *, seconds: float) -> None:
 
 
 @contextmanager
-def load(gateway: GatewayProcess, seconds: float) -> Iterator[None]:
-    """Two senders at work; they must be through at the end."""
+def load(gateway: GatewayProcess, seconds: float) -> Iterator[threading.Semaphore]:
+    """Two senders at work, a study for each release of the semaphore; they must be through at the end."""
     studies = the_studies()
-    stop = threading.Event()
+    stop, allowed = threading.Event(), threading.Semaphore(0)
     senders = [
-        threading.Thread(target=send_all, args=(studies[half::2], gateway.dicom_port, stop), daemon=True)
+        threading.Thread(target=send_all, args=(studies[half::2], gateway.dicom_port, stop, allowed), daemon=True)
         for half in (0, 1)
     ]
     for sender in senders:
         sender.start()
     try:
-        yield
+        yield allowed
+        allowed.release(STUDIES)
         for sender in senders:
             sender.join(timeout=seconds)
             assert not sender.is_alive(), "a sender is not through"
     finally:
         stop.set()
+        allowed.release(STUDIES)
+
+
+def progress(database: Database) -> int:
+    """Grows with every leg of every job."""
+    legs = {"queued": 1, "scrubbed": 2, "cleared": 3, "sent": 4}
+    return sum(legs[state] * count for (state, _), count in database.count_states().items())
+
+
+def let_it_work(gateway: GatewayProcess, dice: random.Random) -> None:
+    """Until it got on by a random number of legs, or a random time is over; then a moment more."""
+    database = gateway.database()
+    aim = progress(database) + dice.randint(1, 14)
+    deadline = time.monotonic() + dice.uniform(0.2, 4.0)
+    while progress(database) < aim and time.monotonic() < deadline:
+        time.sleep(0.05)
+    database.close()
+    time.sleep(dice.uniform(0.0, 0.2))
 
 
 def run(home: Home, policies: Path, kills: int, environment: dict[str, str], seed: int) -> GatewayProcess:
@@ -93,9 +117,10 @@ def run(home: Home, policies: Path, kills: int, environment: dict[str, str], see
     gateway.start()
     dice = random.Random(seed)
     try:
-        with load(gateway, seconds=120):
+        with load(gateway, seconds=120) as allowed:
             for _ in range(kills):
-                time.sleep(dice.uniform(0.05, 1.2))
+                allowed.release(STUDIES // kills + 1)  # there is always something new on its way
+                let_it_work(gateway, dice)
                 gateway.kill()
                 gateway.start(wait=dice.random() < 0.7)  # some kills hit a gateway that is still starting
             gateway.wait_ready()
@@ -141,10 +166,11 @@ def check(gateway: GatewayProcess, kept: Archive) -> None:
 def crash(tmp_path: Path, environment: dict[str, str], calm_environment: dict[str, str]) -> None:
     crashed_home = fresh_home(tmp_path / "crashed")
     calm_home = fresh_home(tmp_path / "calm", key_of=crashed_home)
-    with archive() as calm:
-        check(run(calm_home, policies_for(tmp_path / "calm-policies", calm.url), 0, calm_environment, 0), calm)
-    with archive() as kept:
+    with archive() as calm, archive() as kept, ThreadPoolExecutor(1) as beside:
+        calm_policies = policies_for(tmp_path / "calm-policies", calm.url)
+        calm_run = beside.submit(run, calm_home, calm_policies, 0, calm_environment, 0)
         check(run(crashed_home, policies_for(tmp_path / "policies", kept.url), KILLS, environment, 20), kept)
+        check(calm_run.result(), calm)
     assert {uid: set(arrivals) for uid, arrivals in kept.received.items()} == {
         uid: set(arrivals) for uid, arrivals in calm.received.items()
     }

@@ -7,9 +7,10 @@ import io
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from gateway.errors import REASONS, Disposition, EnvironmentFault, Hold, Refuse, Retry, StudyError
+from gateway.errors import REASONS, Disposition, Drop, EnvironmentFault, Hold, Refuse, Retry, Stopping, StudyError
 from gateway.flow import Leg, Next, run_leg
 from gateway.observe import start_logging
 
@@ -44,6 +45,15 @@ class Scripted:
     def forward(self, job_key: str) -> tuple[Next, ...]:
         return self._act()
 
+    def decide(self, serial: int) -> tuple[Next, ...]:
+        return self._act()
+
+    def retain(self) -> bool:
+        return len(self._act()) == 0
+
+    def lane(self, task: Next) -> str:
+        return "archive"
+
     def fail(self, task: Next, error: StudyError) -> None:
         if self.fail_error:
             raise self.fail_error
@@ -65,9 +75,16 @@ class Scripted:
 FORWARD = Next(Leg.FORWARD, "job", 2)
 
 
-@pytest.mark.parametrize("leg", list(Leg))
+@pytest.mark.parametrize("leg", [leg for leg in Leg if leg is not Leg.RETAIN])
 def test_a_leg_that_works_hands_on_what_comes_next(leg: Leg) -> None:
-    assert run_leg(Scripted(None), Next(leg, "job", 1)) == (Next(Leg.GATE, "job", 1),)
+    assert run_leg(Scripted(None), Next(leg, "7", 1)) == (Next(Leg.GATE, "job", 1),)
+
+
+def test_retention_comes_again_while_there_is_more_to_do() -> None:
+    steps = Scripted(None)
+    assert run_leg(steps, Next(Leg.RETAIN, "490000", 1)) == ()
+    steps.retain = lambda: True  # type: ignore[method-assign]
+    assert run_leg(steps, Next(Leg.RETAIN, "490000", 1)) == (Next(Leg.RETAIN, "490000", 1, attempt=1),)
 
 
 def test_a_hold_ends_the_leg_and_is_recorded_with_its_reason() -> None:
@@ -84,22 +101,37 @@ def test_a_refusal_is_recorded_as_a_refusal() -> None:
 
 def test_a_retry_comes_back_under_the_next_attempt_after_its_pause() -> None:
     steps = Scripted(Retry("archive_unreachable"))
-    assert run_leg(steps, FORWARD) == (Next(Leg.FORWARD, "job", 2, attempt=1, delay_s=7.0),)
+    assert run_leg(steps, FORWARD) == (Next(Leg.FORWARD, "job", 2, attempt=1, delay_s=7.0, tries=1),)
     assert steps.noted == ["archive_unreachable"]
     assert not steps.failed
 
 
 def test_the_last_attempt_holds_the_study_and_says_what_it_was_waiting_for() -> None:
     steps = Scripted(Retry("archive_unreachable"))
-    assert run_leg(steps, Next(Leg.FORWARD, "job", 2, attempt=2)) == ()
+    assert run_leg(steps, Next(Leg.FORWARD, "job", 2, attempt=2, tries=2)) == ()
     assert (steps.failed[0].reason, steps.failed[0].at) == ("gave_up", "archive_unreachable")
 
 
 def test_a_lost_worker_is_tried_three_times_then_held() -> None:
     steps = Scripted(BrokenProcessPool("gone"), attempts=99)
-    assert run_leg(steps, Next(Leg.SCRUB, "job", 1, attempt=1))[0].attempt == 2
-    assert run_leg(steps, Next(Leg.SCRUB, "job", 1, attempt=2)) == ()
-    assert steps.failed[0].reason == "stage_failed"
+    assert run_leg(steps, Next(Leg.SCRUB, "job", 1, tries=1))[0].tries == 2
+    assert run_leg(steps, Next(Leg.SCRUB, "job", 1, tries=2)) == ()
+    assert (steps.failed[0].reason, steps.failed[0].at) == ("stage_failed", "worker_lost")
+
+
+def test_what_the_machine_was_to_blame_for_is_no_try_of_the_study() -> None:
+    task = Next(Leg.SCRUB, "job", 1, attempt=7, tries=1)
+    (again,) = run_leg(Scripted(OSError(errno.ENOSPC, "no space")), task)
+    assert (again.attempt, again.tries) == (8, 1)
+    (again,) = run_leg(Scripted(BrokenProcessPool("gone")), again)
+    assert (again.attempt, again.tries) == (9, 2)
+
+
+def test_a_leg_that_is_cut_off_by_the_end_of_the_process_leaves_no_trace() -> None:
+    steps = Scripted(Stopping())  # type: ignore[arg-type]
+    with pytest.raises(Stopping):
+        run_leg(steps, Next(Leg.SCRUB, "job", 1))
+    assert (steps.failed, steps.noted, steps.unforeseen_count) == ([], [], 0)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +140,10 @@ def test_a_lost_worker_is_tried_three_times_then_held() -> None:
         OSError(errno.ENOSPC, "no space"),
         EnvironmentFault("ledger"),
         OperationalError("select", {}, Exception("locked")),
+        DatabaseError("select", {}, Exception("the image is malformed")),
+        InterfaceError("select", {}, Exception("connection is closed")),
+        PoolTimeout("no connection is free"),
+        OSError(errno.EAGAIN, "no more processes"),
     ],
 )
 def test_trouble_of_the_machine_waits_and_never_ends_a_study(error: Exception) -> None:
@@ -118,7 +154,15 @@ def test_trouble_of_the_machine_waits_and_never_ends_a_study(error: Exception) -
     assert not steps.failed
 
 
-@pytest.mark.parametrize("error", [ValueError(PLANT), KeyError(PLANT), FileNotFoundError(errno.ENOENT, PLANT)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError(PLANT),
+        KeyError(PLANT),
+        FileNotFoundError(errno.ENOENT, PLANT),
+        IntegrityError("insert", {"name": PLANT}, Exception(PLANT)),
+    ],
+)
 def test_an_unforeseen_exception_holds_the_study_without_its_text(error: Exception) -> None:
     stream = io.StringIO()
     start_logging(stream)
@@ -152,7 +196,7 @@ def test_workflow_ids_are_fixed_and_differ_by_everything_that_matters() -> None:
 def test_every_reason_has_words_and_a_hint_and_survives_a_pool() -> None:
     import pickle
 
-    kinds = {Disposition.HOLD: Hold, Disposition.RETRY: Retry, Disposition.REFUSE: Refuse}
+    kinds = {Disposition.HOLD: Hold, Disposition.RETRY: Retry, Disposition.REFUSE: Refuse, Disposition.DROP: Drop}
     for code, reason in REASONS.items():
         assert reason.says
         assert reason.hint

@@ -59,11 +59,14 @@ def test_every_basic_cell_does_what_its_code_says(column: int, kind: str) -> Non
         assert action_of(table[row["tag"]], vr, kind=kind).act is right, row
 
 
+TEXTS = ("LO", "LT", "SH", "ST", "UC", "UT")
+
+
 @pytest.mark.parametrize(
     "option",
     [
         *("retain-uids", "retain-device-identity", "retain-institution-identity", "retain-patient-characteristics"),
-        *("retain-longitudinal-full-dates", "retain-longitudinal-modified-dates"),
+        *("retain-longitudinal-full-dates", "retain-longitudinal-modified-dates", "clean-descriptors"),
     ],
 )
 def test_every_option_cell_overrides_the_basic_code(option: str) -> None:
@@ -80,12 +83,16 @@ def test_every_option_cell_overrides_the_basic_code(option: str) -> None:
             right = Act.RECURSE if vr == "SQ" else Act.KEEP
         elif option.endswith("modified-dates") and vr in ("DA", "DT", "TM"):
             right = Act.SHIFT
-        else:  # C: titles of application entities become keyed dummies; text that needs cleaning is not kept
+        elif option in ("clean-descriptors", "retain-patient-characteristics") and vr in TEXTS:
+            right = Act.CLEAN
+        elif option == "clean-descriptors" and vr == "SQ":
+            right = Act.RECURSE
+        else:  # C: titles of application entities become keyed dummies; bytes and codes that need cleaning are not kept
             right = Act.DUMMY if vr == "AE" else basic
         assert action_of(table[row["tag"]], vr, options={option}).act is right, row
     # requirements.md 4 counts the cells of each column
     counted = {"retain-uids": 60, "retain-device-identity": 59, "retain-institution-identity": 10}
-    counted |= {"retain-patient-characteristics": 19}
+    counted |= {"retain-patient-characteristics": 19, "clean-descriptors": 141}
     assert cells == counted.get(option, 169)
 
 

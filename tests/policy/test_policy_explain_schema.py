@@ -97,7 +97,7 @@ def test_the_schema_accepts_what_the_loader_accepts(load: Load, whole: str, smal
     [
         ("name: brain-2026\n", ""),
         ("2026d", "2026c"),
-        ("retain-device-identity", "clean-graphics"),
+        ("retain-device-identity", "retain-everything"),
         ("pseudonym: keyed", "pseudonym: plain"),
         ("prefix: BT-", "prefixes: BT-"),
         ("residual_identifiers", "residual_identifier"),

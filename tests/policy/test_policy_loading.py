@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gateway.errors import Fault, PolicyError
 from gateway.policy import DatePolicy, HeaderPolicy, Policy, Registry, load_policy
+from gateway.policy.model import CARRIED_OUT
 from gateway.policy.standard import OPTIONS, all_keywords, load_table, tag_of_keyword
 
 Load = Callable[[str | bytes], Policy]
@@ -70,7 +71,7 @@ name: Brain Tumour
 extends: [ps3.15-basic@2026c]
 header:
   options:
-    - clean-descriptors
+    - clean-descriptor
     - retain-uid
     - retain-uids
     - retain-uids
@@ -120,7 +121,7 @@ def test_every_fault_of_a_file_is_shown_at_once_with_its_line(load: Load) -> Non
     assert found == {
         (1, "name must be 1 to 63 small letters, digits, dots and dashes, and start with a letter or digit"),
         (2, "unknown profile or edition ps3.15-basic@2026c"),
-        (5, "this version cannot carry out the option clean-descriptors yet"),
+        (5, "unknown option clean-descriptor"),
         (6, "unknown option retain-uid"),
         (4, "an option is here twice: retain-uids"),
         (9, "patient_id.pseudonym must be 'keyed'"),
@@ -165,7 +166,7 @@ def test_faults_come_with_the_next_action(load: Load) -> None:
     assert hints["unknown stage defaced"] == "did you mean deface?"
     assert hints["unknown study check residual_identifers"] == "did you mean residual_identifiers?"
     assert hints["(0010,1030) is a tag, a keyword is needed"] == "write PatientWeight"
-    assert hints["this version cannot carry out the option clean-descriptors yet"] == "remove it"
+    assert hints["unknown option clean-descriptor"] == "did you mean clean-descriptors?"
     assert hints["unknown profile or edition ps3.15-basic@2026c"] == "this version has: ps3.15-basic@2026d"
 
 
@@ -254,26 +255,15 @@ def test_a_parameter_type_may_refuse_a_combination(load: Load, small: str) -> No
     assert [(line, says) for line, says, _ in found] == [(3, "max cannot be negative")]
 
 
-@pytest.mark.parametrize(
-    "option", ["retain-safe-private", "clean-descriptors", "clean-structured-content", "clean-graphics"]
-)
-def test_options_that_this_version_cannot_carry_out_are_refused_and_say_so(load: Load, small: str, option: str) -> None:
-    found = faults(load, small + f"header: {{options: [{option}]}}\n")
-    assert found == [(4, f"this version cannot carry out the option {option} yet", "remove it")]
-    with pytest.raises(ValueError, match=option):
-        HeaderPolicy(options=frozenset({option}))
-
-
-def test_every_option_of_the_table_is_either_carried_out_or_refused(load: Load, small: str) -> None:
+def test_every_option_of_the_table_is_carried_out(load: Load, small: str) -> None:
     loaded = set()
     for option in OPTIONS:
-        try:
-            loaded |= load(small + f"header: {{options: [{option}]}}\n").header.options
-        except PolicyError:
-            continue
-    assert loaded == {
+        loaded |= load(small + f"header: {{options: [{option}]}}\n").header.options
+    assert loaded == CARRIED_OUT == set(OPTIONS)
+    assert loaded >= {
         *("retain-uids", "retain-device-identity", "retain-institution-identity", "retain-patient-characteristics"),
         *("retain-longitudinal-full-dates", "retain-longitudinal-modified-dates"),
+        *("retain-safe-private", "clean-structured-content", "clean-graphics"),
     }
 
 

@@ -1,0 +1,105 @@
+"""Scrub and gate of a job: from originals to candidates, from candidates to a clearance or a hold."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from functools import partial
+
+from gateway.app.account import dropped, dropped_names, identity, told, total
+from gateway.app.parts import Parts
+from gateway.app.workers import judge_job, scrub_instance
+from gateway.database import JobRow
+from gateway.durable import make_folder
+from gateway.errors import Hold
+from gateway.gate import Judgement, Pair
+from gateway.observe import log
+from gateway.policy import Policy
+from gateway.pseudonyms import Pseudonyms
+from gateway.study import Clearance, State
+
+
+def pairs_of(parts: Parts, job: JobRow) -> list[Pair]:
+    """Original and candidate of each instance that goes on, named by order of their keys: arrival order does not
+    matter, nor what the scrub left out.
+    """
+    left_out = dropped_names(job)
+    return [pair for pair in _all_pairs(parts, job) if pair.name not in left_out]
+
+
+def _all_pairs(parts: Parts, job: JobRow) -> list[Pair]:
+    rows = [row for row in parts.database.instances_of(job.study_key, job.generation) if row.use == "use"]
+    rows.sort(key=lambda row: row.sop_key)
+    return [
+        Pair(f"{i:05d}", parts.spool.path(row.study_key, row.name), parts.home.work / job.job_key / f"{i:05d}.dcm")
+        for i, row in enumerate(rows, 1)
+    ]
+
+
+def scrub(parts: Parts, job: JobRow) -> None:
+    """Write the candidate of every original but those that a stage drops. Raises Hold or Refuse."""
+    began = time.perf_counter()
+    snapshot = parts.policies.snapshot(job.policy_digest)
+    project_key = Pseudonyms.of_project(parts.keys.master, job.project).key
+    pairs = _all_pairs(parts, job)
+    if not pairs:
+        raise Hold("no_instances")
+    folder = make_folder(parts.home.work / job.job_key)
+    for stale in folder.iterdir():  # of an earlier round or a crash
+        stale.unlink()
+    steps = parts.workers.each(
+        [partial(scrub_instance, pair.original, pair.candidate, snapshot, project_key) for pair in pairs]
+    )
+    parts.metrics.stage_seconds.labels("scrub").observe(time.perf_counter() - began)
+    if all(step.dropped for step in steps):
+        raise Hold("no_instances")
+    told_steps = {**total(steps), **dropped([pair.name for pair in pairs], steps)}
+    parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(told_steps))
+
+
+def gate(parts: Parts, job: JobRow) -> None:
+    """Judge originals against candidates. Raises Hold, with the verdicts in the job's row."""
+    began = time.perf_counter()
+    snapshot = parts.policies.snapshot(job.policy_digest)
+    judgement = parts.workers.run(
+        judge_job, pairs_of(parts, job), snapshot, job.job_key, job.destination, parts.keys.seal
+    )
+    parts.metrics.stage_seconds.labels("gate").observe(time.perf_counter() - began)
+    for verdict in judgement.verdicts:
+        parts.metrics.findings.labels(verdict.check).inc(len(verdict.findings))
+    parts.database.set_job(job.job_key, verdicts=json.dumps([asdict(verdict) for verdict in judgement.verdicts]))
+    if judgement.clearance is None:
+        raise Hold(judgement.reason, at=judgement.at)
+    policy = parts.policies.of(job.policy_digest)
+    record_clearance(parts, job, judgement.clearance, judgement, policy)
+    parts.database.set_job(job.job_key, **cleared(judgement.clearance, policy))
+
+
+def record_clearance(
+    parts: Parts, job: JobRow, clearance: Clearance, judgement: Judgement | None, policy: Policy
+) -> None:
+    """The ledger's line: the job is cleared, or waits for its release. The table's row comes after it."""
+    state = cleared(clearance, policy)["state"]
+    facts = (
+        told(judgement.verdicts, judgement.not_assessed)
+        if judgement
+        else {"verdicts": clearance.verdicts, "not_assessed": [asdict(entry) for entry in clearance.not_assessed]}
+    )
+    parts.ledger.append(
+        "cleared",
+        f"cleared/{job.job_key}/r{job.round}",
+        **identity(job),
+        steps=json.loads(job.steps or "{}"),
+        issuer=clearance.issuer,
+        sha256=[entry.sha256_file for entry in clearance.instances],
+        state=str(state),
+        **facts,
+    )
+    log(str(state), job=job.job_key, policy=job.policy, instances=len(clearance.instances))
+
+
+def cleared(clearance: Clearance, policy: Policy) -> dict[str, object]:
+    """What a clearance changes in the job's row."""
+    state = State.AWAITING_RELEASE if policy.release is not None else State.CLEARED
+    return {"state": state, "attempt": 0, "reason": "", "at": "", "held_in": "", "clearance": clearance.to_json()}

@@ -1,0 +1,130 @@
+"""Dates in free text: every common way of writing one, in English, German, French, Spanish, Italian, Portuguese, Dutch,
+Polish, Russian, Chinese, Japanese and Korean, with a time of day beside it.
+
+A year alone is no date (45 CFR 164.514(b)(2)(i)(C)), unless it is the year of birth. A date is masked, never shifted:
+which of two readings of 01/02/2020 is meant, nobody knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_MONTH_NAMES = """
+    january january jan januar jänner jaenner janner janv janvier enero ene gennaio gen janeiro januari stycznia
+        styczeń января январь янв
+    february feb februar feber févr fevr février fevrier febrero febbraio fevereiro fev februari lutego luty
+        февраля февраль фев
+    march mar märz maerz mrz marz mars marzo março marco maart mrt marca marzec марта март
+    april apr avril avr abril abr aprile kwietnia kwiecień апреля апрель апр
+    may mai mayo maggio mag maio mei maja maj мая май
+    june jun juni juin junio giugno giu junho czerwca czerwiec июня июнь
+    july jul juli juillet juil julio luglio lug julho lipca lipiec июля июль
+    august aug août aout agosto ago augustus sierpnia sierpień августа август авг
+    september sept sep septembre septiembre settembre setembro set września wrzesień сентября сентябрь сен сент
+    october oct oktober okt octobre octubre ottobre ott outubro out października październik октября октябрь окт
+    november nov novembre noviembre novembro listopada listopad ноября ноябрь ноя
+    december dec dezember dez décembre decembre diciembre dic dicembre dezembro grudnia grudzień декабря декабрь дек
+"""
+MONTHS = {
+    name: number
+    for number, names in enumerate(re.split(r"\n {4}(?! )", _MONTH_NAMES.rstrip())[1:], 1)
+    for name in names.split()
+}
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return "|".join(sorted(names, key=len, reverse=True))
+
+
+# More often other words (MAR, SEP, DEC, SET are also techniques): with two digits or without a year they are no month.
+_WORDS = frozenset({"set", "out", "mag", "gen", "ago", "may", "mai"})
+_SHORT_YET_SURE = frozenset({"june", "july", "juni", "juli", "juin", "mars"})
+_MONTH = rf"(?:{_one_of(MONTHS)})\.?"
+_SURE_MONTH = rf"(?:{_one_of(MONTHS.keys() - _WORDS)})\.?"
+_FULL_MONTH = rf"(?:{_one_of(name for name in MONTHS if len(name) >= 5 or name in _SHORT_YET_SURE)}|(?-i:May|Mai))"
+_YEAR = r"(?:1[89]|20)\d\d"
+_M, _D = r"(?:1[0-2]|0?[1-9])", r"(?:3[01]|[12]\d|0?[1-9])"
+_MM, _DD = r"(?:1[0-2]|0[1-9])", r"(?:3[01]|[12]\d|0[1-9])"
+_TH = r"(?:\.|st|nd|rd|th|er|º|°|-го)?"
+_OF = r"(?:\s*(?:of|de|del|d'|,|-|/|\.|_)\s*|\s+|)"
+_HOURS = r"(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d(?:\.\d{1,6})?)?(?:Z|[+-]\d{4})?"
+_CLOCK = (
+    r"\d{1,2}(?::\d\d(?::\d\d(?:[.,]\d{1,6})?)?|h\d\d|\.\d\d(?:\.\d\d)?(?=\s*(?:uhr|h\b))|(?=\s*[ap]\.?m\b))"
+    r"(?:\s*(?:[ap]\.?m\.?|uhr|h|hrs|utc|gmt|z)(?![^\W\d_]))?(?:\s?[+-]\d\d:?\d\d)?"
+)
+_LINK = r"(?:\s*[,;@-]\s*|\s+(?:at|um|à|a las|ore|om|kl\.?|@)\s+|\s+|_)"
+_NO_UNIT = r"(?!\s*(?:min|sec|s|m|mm|ml|%|deg|°)\b)"
+_BORN = r"born|geb(?:oren)?\.?|née?|nacid[oa]|nat[oa]|d\.?o\.?b\.?|geboortejaar|jg\.?|jahrgang|yob"
+
+_BY_NUMBERS = (
+    # 20200131, 20200131101500.123+0100, 20200131_1015
+    rf"(?<!\d){_YEAR}{_MM}{_DD}(?:[T_ -]?{_HOURS})?(?!\d)",
+    # 2020-01-31T10:15:00Z, 2020/1/31, 2020.01.31, 2020_01_31, 2020 01 31
+    rf"(?<![\d.]){_YEAR}(?:(?P<a>[-./]){_M}(?P=a){_D}|(?P<e>[_ ]){_MM}(?P=e){_DD})(?:T(?=\d)|(?!\d))(?:(?<=T){_CLOCK})?",
+    # 31.01.1950, 1/31/1950, 31-1-1950, 31 01 1950
+    rf"(?<!\d)(?<!\d[.]){_D}(?P<b>[-./])\s?{_M}(?P=b)\s?{_YEAR}(?!\d)",
+    rf"(?<!\d)(?<!\d[.]){_M}(?P<c>[-./]){_D}(?P=c){_YEAR}(?!\d)",
+    rf"(?<!\d)(?<!\d[.])(?:{_DD}[_ ]{_MM}|{_MM}[_ ]{_DD})[_ ]{_YEAR}(?!\d)",
+    # 31.01.50, 31-01-50, 1/31/50; not 5/10/15 min
+    rf"(?<![\d.:/-]){_DD}(?P<d>[-.]){_MM}(?P=d)\d\d(?![\d.:/-]\d|\d)",
+    rf"(?<![\d.:/-])(?:{_D}/{_M}|{_M}/{_D})/\d\d(?![\d.:/-]\d|\d){_NO_UNIT}",
+    # 01/2020, 01.2020, 2020-01
+    rf"(?<![\d./-]){_MM}[-./]{_YEAR}(?![\d]|[./-]\d)",
+    rf"(?<![\d./-]){_YEAR}[-./]{_MM}(?![\dA-Za-z]|[./-]\d)",
+)
+_BY_NAME = (
+    # 31 Jan 1950, 31. Januar 1950, 31-JAN-50, 31JAN1950, 31 de enero de 1950, 31st of January, 1950
+    rf"(?<!\d){_D}{_TH}{_OF}(?:{_MONTH}{_OF}'?{_YEAR}|{_SURE_MONTH}{_OF}'?\d\d)(?!\d)",
+    # January 31st, 1950; 1950-JAN-31; January 1950, Jan-2020
+    rf"(?<![^\W\d_]){_MONTH}\s*{_D}{_TH},?\s*'?{_YEAR}(?!\d)",
+    rf"(?<!\d){_YEAR}{_OF}{_MONTH}{_OF}{_D}(?!\d)",
+    rf"(?<![^\W\d_]){_MONTH}(?:\s+de)?[\s,/._'-]*{_YEAR}(?!\d)",
+    # 31 January, January 31st, 31. Januar
+    rf"(?<!\d){_D}{_TH}\s*(?:of|de)?\s*{_FULL_MONTH}(?![^\W\d_])",
+    rf"(?<![^\W\d_]){_FULL_MONTH}\s*{_D}(?:st|nd|rd|th)?(?![\d.]|[^\W\d_])",
+)
+_BY_CHARACTER = (  # 2020年1月31日, 昭和25年1月, 1월 31일
+    r"(?:昭和|平成|令和|大正|明治|西暦)?\s*\d{1,4}\s*[年년]\s*\d{1,2}\s*[月월](?:\s*\d{1,2}\s*[日일])?",
+    r"\d{1,2}\s*[月월]\s*\d{1,2}\s*[日일]",
+)
+_OF_BIRTH = (rf"(?:(?<![^\W\d_])(?:{_BORN})|\*)(?:\s|in|en|le|[:=.])*(?P<birth>{_YEAR})(?!\d)",)
+
+_NUMBERS, _NAMED, _CHARACTERS, _BIRTH = (
+    re.compile("|".join(alternatives), re.IGNORECASE)
+    for alternatives in (_BY_NUMBERS, _BY_NAME, _BY_CHARACTER, _OF_BIRTH)
+)
+_CLOCK_AFTER = re.compile(rf"{_LINK}{_CLOCK}(?!\d)", re.IGNORECASE)
+_CLOCK_BEFORE = re.compile(rf"(?<![\d:]){_CLOCK}{_LINK}\Z", re.IGNORECASE)
+_CLOCK_REACH = 24  # characters before a date in which its time may begin
+_HAS_MONTH = re.compile(rf"(?<![^\W\d_])(?:{_one_of(MONTHS)})(?![^\W\d_])", re.IGNORECASE)
+_HAS_CHARACTER = re.compile("[年月년월]")
+_HAS_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    digits = sum(map(str.isdecimal, text))
+    if digits >= 4:  # 1/2/50 has the fewest
+        yield from _NUMBERS.finditer(text)
+    if digits and _HAS_MONTH.search(text):
+        yield from _NAMED.finditer(text)
+    if digits and _HAS_CHARACTER.search(text):
+        yield from _CHARACTERS.finditer(text)
+    if digits >= 4 and _HAS_YEAR.search(text):
+        yield from _BIRTH.finditer(text)
+
+
+def dates_in(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of dates, each with the time of day beside it. They may overlap."""
+    for match in _matches(text):
+        start, end = match.span("birth") if match.re is _BIRTH else match.span()
+        before = _CLOCK_BEFORE.search(text, max(0, start - _CLOCK_REACH), start)
+        after = _CLOCK_AFTER.match(text, end)
+        yield before.start() if before else start, after.end() if after else end
+
+
+def number_of(token: str) -> int | None:
+    """What a token may be in a date: a number of at most four digits, a month by name, or nothing."""
+    if token.isdecimal():
+        return int(token) if len(token) <= 4 else None
+    return MONTHS.get(token.lower())

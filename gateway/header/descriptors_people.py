@@ -1,0 +1,177 @@
+"""People and houses beside what is masked: names behind titles, initials beside names, the rest of a hospital's name.
+
+The allow-list alone would leave "White" of "Dr. White", "J." of "J. Unknown", "JD" of "ordered by JD", "Community
+Hospital" of "Unknown Community Hospital", and "Long" of "Marjorie Long".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gateway.header.descriptors_folding import fold
+from gateway.header.descriptors_own import Span, Token
+from gateway.header.descriptors_words import SHORT_LETTERS, Words
+
+# Titles in any writing; those that are modalities or abbreviations too only as "Dr." or "Dr".
+_TITLES = frozenset(
+    "prof professor profdr herr herrn frau fraulein mrs mme mlle madame monsieur senor senora senorita signor signora dott "
+    "dottssa dra srta schwester mister dhr mevr mevrouw drs doctor doktor docteur доктор проф".split()
+)
+_SHORT_TITLES = frozenset("dr mr ms sr sra hr fr pd oa ra m".split())
+_DOTTED_ONLY = frozenset("sr sra hr fr pd oa ra m".split())
+_TITLE_TAILS = frozenset("dr med habil phil univ dent prof rer nat".split())
+_PARTICLES = frozenset("von van vom zu der den de del della di da do dos du la le ten ter al el bin ben".split())
+_NOT_A_NAME = frozenset(
+    "a an and are as at by for from has have in is of on or requests said says sent the to was wants who will with mit hat ist und "
+    "bittet wurde zur zum nach et avec est a le y con es e i w without no not".split()
+)
+_AUTHORED = frozenset(
+    "by per tech technologist technician mtra mta op operator initials radiographer radiologist performedby readby orderedby "
+    "durch von par por da".split()
+)
+_FOR = frozenset("for patient pt pat name patientin by of from".split())
+_ANCHORS = frozenset(
+    "hospital hospitals clinic clinics infirmary klinik klinikum kliniken krankenhaus spital kantonsspital hopital ospedale "
+    "ziekenhuis policlinico university universitat center centre institute institut college associates foundation trust praxis "
+    "universitatsklinikum universitaetsklinikum universitatsspital universitaetsspital chu szpital sanatorio clinica".split()
+)
+_CLOSE = re.compile(r"[\s.,]{0,3}")
+_SPACE = re.compile(r"[\s'’&.-]{1,3}(?:de\s|la\s|of\s)?")
+MAX_NAME_TOKENS = 3
+MAX_HOUSE_TOKENS = 4
+
+
+def people_in(
+    text: str, tokens: Sequence[Token], own: Sequence[Span], unknown: Sequence[Span], words: Words
+) -> Iterator[Span]:
+    """Spans that go with what stands beside them. `own` and `unknown` are masked already."""
+    named = {start for start, _ in own}
+    strange = {start for start, _ in unknown}
+    for index, token in enumerate(tokens):
+        if _is_title(text, token):
+            yield from _behind_title(text, tokens, index, named | strange, words)
+        elif fold(token.text) in _AUTHORED:
+            yield from _initials_of_author(text, tokens, index + 1, words)
+    if not named and not strange:
+        return
+    for index, token in enumerate(tokens):
+        if token.start in named or token.start in strange:
+            yield from _beside(text, tokens, index, named, strange, words)
+
+
+def _is_title(text: str, token: Token) -> bool:
+    folded = fold(token.text)
+    if folded in _TITLES:
+        return True
+    dotted = text[token.end : token.end + 1] == "."
+    if folded not in _SHORT_TITLES:
+        return False
+    return dotted or (folded not in _DOTTED_ONLY and token.text.istitle())
+
+
+def _behind_title(
+    text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words
+) -> Iterator[Span]:
+    """The title and up to three parts of a name; more of them only while they are unknown or could be names."""
+    at = index + 1
+    while at < len(tokens) and _close(text, tokens, at) and fold(tokens[at].text) in _TITLE_TAILS:
+        at += 1
+    found = 0
+    while at < len(tokens) and found < MAX_NAME_TOKENS and _close(text, tokens, at):
+        token = tokens[at]
+        folded = fold(token.text)
+        if folded in _PARTICLES and at + 1 < len(tokens) and not found:
+            at += 1
+            continue
+        first = not found and token.text.isalpha() and folded not in _NOT_A_NAME
+        more = token.start in masked or (folded in words.ambiguous and token.text[:1].isupper()) or _is_initial(text, token)
+        if not (first or more) or any(map(str.isdecimal, token.text)):
+            break
+        found += 1
+        at += 1
+        if "," in text[token.end : token.end + 1]:
+            break
+    if found:
+        yield tokens[index].start, tokens[at - 1].end
+
+
+def _close(text: str, tokens: Sequence[Token], at: int) -> bool:
+    return _CLOSE.fullmatch(text, tokens[at - 1].end, tokens[at].start) is not None
+
+
+def _is_initial(text: str, token: Token) -> bool:
+    return len(token.text) == 1 and token.text.isupper() and text[token.end : token.end + 1] == "."
+
+
+def _initials_of_author(text: str, tokens: Sequence[Token], at: int, words: Words) -> Iterator[Span]:
+    """by JD, tech: J.S., performed by MK."""
+    if at >= len(tokens) or not re.fullmatch(r"\s*[:=]?\s*", text[tokens[at - 1].end : tokens[at].start]):
+        return
+    token = tokens[at]
+    if token.text.isupper() and 2 <= len(token.text) <= 3 and not words.knows(token.text):
+        yield token.start, token.end
+    while at < len(tokens) and _is_initial(text, tokens[at]):
+        yield tokens[at].start, tokens[at].end + 1
+        at += 1
+
+
+def _beside(
+    text: str, tokens: Sequence[Token], index: int, named: set[int], strange: set[int], words: Words
+) -> Iterator[Span]:
+    """What belongs to the masked token at `index`."""
+    token = tokens[index]
+    for other in (index - 1, index + 1):
+        if not 0 <= other < len(tokens):
+            continue
+        beside = tokens[other]
+        gap = text[min(token.end, beside.end) : max(token.start, beside.start)]
+        if _is_joined(gap, beside.text, words, ahead=other < index):
+            yield beside.start, beside.end
+        elif not _CLOSE.fullmatch(gap):
+            continue
+        elif _is_initial(text, beside):
+            yield beside.start, beside.end + 1
+        elif token.start not in named and _is_ambiguous(tokens, min(index, other), token, beside, words):
+            yield beside.start, beside.end
+    if index + 1 < len(tokens) and text[token.end : tokens[index + 1].start] in ("'", "’"):
+        if tokens[index + 1].text.lower() == "s":
+            yield tokens[index + 1].start, tokens[index + 1].end
+    yield from _house(text, tokens, index, named | strange, words)
+
+
+def _is_joined(gap: str, beside: str, words: Words, *, ahead: bool) -> bool:
+    """DOE^ and ^Q of DOE^JOHN^Q, LEE, of LEE, MARY; O' of O'Connor: too short to be unknown by themselves."""
+    if not beside.isalpha() or not beside[:1].isupper() or len(beside) > SHORT_LETTERS:
+        return False
+    if len(beside) == 1:
+        return gap == "^" or (ahead and gap in ("'", "’"))
+    return gap in ("^", ",", ", ") and not words.knows(beside)
+
+
+def _is_ambiguous(tokens: Sequence[Token], first: int, token: Token, beside: Token, words: Words) -> bool:
+    """Marjorie Long, but not UNKNOWN LONG AXIS: both capitalised, or both behind "for"."""
+    if fold(beside.text) not in words.ambiguous or not token.text[:1].isupper() or not token.text.isalpha():
+        return False
+    if token.text.istitle() and beside.text.istitle():
+        return True
+    return first > 0 and fold(tokens[first - 1].text) in _FOR and beside.text[:1].isupper()
+
+
+def _house(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
+    """Words of institutions in a chain with the masked token, when one of them is a hospital or its like."""
+    if not tokens[index].text[:1].isupper():
+        return
+    chain: list[Token] = []
+    for step in (1, -1):
+        at = index + step
+        while 0 <= at < len(tokens) and abs(at - index) <= MAX_HOUSE_TOKENS:
+            folded = fold(tokens[at].text)
+            joins = folded in words.generic or tokens[at].start in masked or folded == "s"
+            first, second = tokens[min(at, at - step)], tokens[max(at, at - step)]
+            if not joins or not _SPACE.fullmatch(text, first.end, second.start):
+                break
+            chain.append(tokens[at])
+            at += step
+    if any(fold(other.text) in _ANCHORS for other in chain):
+        yield min(one.start for one in chain), max(one.end for one in chain)

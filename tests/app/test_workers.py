@@ -1,0 +1,184 @@
+"""The process pool: who kills a worker is to blame alone, nothing outlives us, a stop cuts off without a verdict."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gateway.app.workers import Workers
+from gateway.errors import Hold, Stopping
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def slow_double(number: int, seconds: float = 0.2) -> int:
+    time.sleep(seconds)
+    return 2 * number
+
+
+def die() -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def die_once(mark: Path) -> str:
+    """Dies the first time, and is well the second: an out-of-memory kill that hit the wrong one."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "well"
+
+
+def loaded(*modules: str) -> list[str]:
+    return [name for name in modules if name in sys.modules]
+
+
+def held() -> int:
+    raise Hold("header_failed", at="(0010,0010)")
+
+
+def sleep_long(mark: Path) -> None:
+    mark.write_text(str(os.getpid()))
+    time.sleep(120)
+
+
+@pytest.fixture
+def workers() -> Iterator[Workers]:
+    made = Workers(2)
+    yield made
+    made.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_results_come_in_order(workers: Workers) -> None:
+    assert workers.each([partial(double, n) for n in range(40)]) == [2 * n for n in range(40)]
+    assert workers.run(double, 21) == 42
+    assert workers.gather([workers.submit(double, n) for n in (3, 1)]) == [6, 2]
+
+
+def test_the_first_error_in_order_is_raised_after_all_have_ended(workers: Workers, tmp_path: Path) -> None:
+    with pytest.raises(Hold) as error:
+        workers.each([partial(slow_double, 1), held, partial(slow_double, 2, 0.5)])
+    assert (error.value.reason, error.value.at) == ("header_failed", "(0010,0010)")
+
+
+def test_who_kills_its_worker_is_to_blame_and_the_pool_is_whole_again(workers: Workers) -> None:
+    with pytest.raises(BrokenProcessPool):
+        workers.run(die)
+    assert workers.run(double, 4) == 8
+
+
+def test_a_worker_that_died_once_is_no_blame(workers: Workers, tmp_path: Path) -> None:
+    assert workers.each([partial(die_once, tmp_path / "mark"), partial(double, 1)]) == ["well", 2]
+
+
+def test_a_killer_beside_others_takes_nobody_with_it(workers: Workers) -> None:
+    """Several studies at once in one pool; one of them kills every worker it gets, again and again."""
+    blamed: list[int] = []
+
+    def innocent(number: int) -> list[int]:
+        return workers.each([partial(slow_double, number, 0.05) for _ in range(6)])
+
+    def killer(_number: int) -> None:
+        try:
+            workers.each([partial(slow_double, 1, 0.02), die])
+        except BrokenProcessPool:
+            blamed.append(1)
+
+    with ThreadPoolExecutor(6) as legs:
+        killers = [legs.submit(killer, n) for n in range(3)]
+        others = [legs.submit(innocent, n) for n in range(12)]
+        assert [other.result() for other in others] == [[2 * n] * 6 for n in range(12)]
+        for one in killers:
+            one.result()
+    assert len(blamed) == 3
+
+
+def test_closing_cuts_off_what_runs_without_a_verdict_and_leaves_no_process(tmp_path: Path) -> None:
+    workers = Workers(2)
+    ended: list[type[BaseException]] = []
+
+    def leg() -> None:
+        try:
+            workers.each([partial(sleep_long, tmp_path / f"{n}") for n in range(4)])
+        except BaseException as error:  # noqa: BLE001 - whatever it is
+            ended.append(type(error))
+
+    thread = threading.Thread(target=leg)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while len([path for path in tmp_path.iterdir() if path.read_text()]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    pids = [int(path.read_text()) for path in tmp_path.iterdir()]
+    began = time.monotonic()
+    workers.close()
+    thread.join(timeout=10)
+    assert ended == [Stopping]
+    assert time.monotonic() - began < 5
+    assert not any(map(alive, pids))
+    with pytest.raises(Stopping):
+        workers.run(double, 1)
+    workers.close()  # once more does no harm
+
+
+def test_workers_outlive_the_thread_that_used_them_first(workers: Workers) -> None:
+    """PR_SET_PDEATHSIG is about the thread that started a process, and legs come on threads that may end."""
+    first = threading.Thread(target=lambda: workers.run(double, 1))
+    first.start()
+    first.join()
+    time.sleep(0.3)
+    pool = workers._pool
+    assert workers.run(double, 2) == 4
+    assert workers._pool is pool
+
+
+def test_a_worker_loads_neither_the_engine_nor_torch(workers: Workers) -> None:
+    assert workers.run(loaded, "dbos", "torch", "pynetdicom") == []
+
+
+def test_workers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib; from test_workers import sleep_long; from gateway.app.workers import Workers\n"
+        "if __name__ == '__main__':\n"
+        "    Workers(1).run(sleep_long, pathlib.Path(sys.argv[1]))\n"
+    )
+    (tmp_path / "parent.py").write_text(script)
+    mark = tmp_path / "mark"
+    here = Path(__file__).parent
+    parent = subprocess.Popen(
+        [sys.executable, str(tmp_path / "parent.py"), str(mark)],
+        env={"PYTHONPATH": f"{here}:{here.parent.parent}", "PATH": "/usr/bin:/bin"},
+    )
+    deadline = time.monotonic() + 30
+    while not mark.exists() or not mark.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    pid = int(mark.read_text())
+    assert alive(pid)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while alive(pid):
+        assert time.monotonic() < deadline, "an orphan goes on"
+        time.sleep(0.02)
