@@ -133,6 +133,12 @@ def ratios(some: list[Tool], name: str) -> dict[str, float]:
     }
 
 
+def cpu_ratios(some: list[Tool], name: str) -> dict[str, float]:
+    """Their CPU time a file over ours, medians: what a busy machine changes least."""
+    mine = next(statistics.median(tool.cpu_ms) for tool in some if tool.name == name)
+    return {tool.name: round(statistics.median(tool.cpu_ms) / mine, 3) for tool in some if tool.name not in POLICIES}
+
+
 def figures(some: list[Tool]) -> dict[str, dict[str, float]]:
     return {
         tool.name: {
@@ -210,6 +216,8 @@ def main() -> None:
         "ratio_vs_gdcmanon": min((ratio[name] for name in anonymisers), default=None),
         "ratio_vs_each": ratio,
         "ratio_vs_each_basic_policy": basic,
+        "cpu_ratio_vs_each": cpu_ratios(some, "gateway"),
+        "cpu_ratio_vs_each_basic_policy": cpu_ratios(some, "gateway basic"),
         "peers_absent": absent,
     }
     RESULT.parent.mkdir(exist_ok=True)

@@ -6,8 +6,8 @@
 Everything is synthetic: 216 patients' CR, CT, DX, MG, MR, PT, SR and US objects with private blocks, from a seed.
 Scored as the challenge does: every check weighs the same, by series (a failing instance fails its series) and by
 instance. Peers clean the same files with the defaults of their own documentation, which promise less than this policy
-asks for: the table shows what comes out of the box, not what each could be tuned to. Takes about two minutes, the
-first time some more for pip; a peer that needs over five minutes is stopped.
+asks for: the table shows what comes out of the box, not what each could be tuned to. Takes two to eight minutes,
+the first time some more for pip; a peer that needs over five minutes is stopped.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ class Hold(StudyError):
 
 
 class Drop(StudyError):
-    """This instance is left out of its study; nothing of it leaves."""
+    """One instance is left out of its study; nothing of it leaves."""
 
     disposition = Disposition.DROP
 

@@ -69,27 +69,32 @@ def code_words(excluded: frozenset[str]) -> set[str]:
     return {word for word in small | {w for w in capital if w not in excluded} if len(word) > 1}
 
 
-def generate() -> dict[str, set[str]]:
-    """Folded words by kind; each word has one of core, join, word, generic, besides its flags."""
-    excluded = frozenset(" ".join(sections(VOCABULARY / "not_words.txt")["names"]).split())
+def listed_words() -> dict[str, set[str]]:
+    """Folded words by kind that people wrote into `tools/vocabulary/`."""
     kinds: dict[str, set[str]] = defaultdict(set)
     for name in ("techniques.txt", "anatomy.txt", "report_words.txt", "more_words.txt"):
         for kind, lines in sections(VOCABULARY / name).items():
-            for word in " ".join(lines).split():
-                kinds[kind] |= spellings(word)
-    for _, _, name, _, _ in DicomDictionary.values():
-        for word in _WORD.findall(name):
-            if len(word) > 1 and word not in excluded:
-                kinds["core"] |= spellings(word)
+            kinds[kind].update(found for word in " ".join(lines).split() for found in spellings(word))
+    return kinds
+
+
+def standard_words(excluded: frozenset[str]) -> set[str]:
+    """Folded words of PS3.6 names, and capitalised words of the anatomy and modality concepts."""
+    names = [name for _, _, name, _, _ in DicomDictionary.values()]
+    found = {word for name in names for word in _WORD.findall(name) if len(word) > 1}
     for group in CORE_GROUPS:
-        for names in cid_concepts.get(group, {}).values():
-            for name in names:
-                for word in re.findall(r"[A-Z][a-z]{2,}", name):
-                    if word not in excluded:
-                        kinds["core"] |= spellings(word)
-    for word in code_words(excluded):
-        kinds["word"] |= spellings(word)
-    kinds["word"] -= {found for name in excluded for found in spellings(name)} - kinds["core"]
+        for concept_names in cid_concepts.get(group, {}).values():
+            found.update(word for name in concept_names for word in re.findall(r"[A-Z][a-z]{2,}", name))
+    return {folded for word in found - excluded for folded in spellings(word)}
+
+
+def generate() -> dict[str, set[str]]:
+    """Folded words by kind. `ambiguous` only flags words of another kind, `person` has none of them."""
+    excluded = frozenset(" ".join(sections(VOCABULARY / "not_words.txt")["names"]).split())
+    names = {folded for name in excluded for folded in spellings(name)}
+    kinds = listed_words()
+    kinds["core"] |= standard_words(excluded)
+    kinds["word"] |= {folded for word in code_words(excluded) for folded in spellings(word)} - names
     kinds["word"] -= kinds["core"] | kinds["generic"] | kinds["join"]
     known = kinds["core"] | kinds["word"] | kinds["generic"] | kinds["join"]
     kinds["ambiguous"] &= known

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bench.midib_score import textrule
 from bench.midib_score.judge import Result
 from bench.midib_score.key import ACTIONS, Check, Instance
 
@@ -20,7 +21,7 @@ PIXEL_ACTIONS = frozenset({"pixels_hidden"})
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A failed check as it is reported: the first failing instance of its series, and how many failed there."""
+    """A failed check as it is reported: an instance of its series that failed, how many did, and why as far as seen."""
 
     action: str
     category: str
@@ -33,6 +34,7 @@ class Miss:
     modality: str
     series: str
     file: str
+    why: str
     instances: int = 1
 
 
@@ -76,6 +78,28 @@ def _expected(check: Check) -> str:
     return str(json.loads(check.action_text)["text"]) if check.action in PIXEL_ACTIONS else check.action_text
 
 
+def _why(result: Result) -> str:
+    """What is wrong, by the words: lost ones, or left ones."""
+    check, got = result.check, result.got
+    if check.action in PIXEL_ACTIONS:
+        return "text in the picture, which header de-identification leaves as it is"
+    if got in ("no file", "absent"):
+        return "the object was not cleaned" if got == "no file" else "the attribute was removed"
+    words, low = textrule.words_of(check.action_text), got.lower()
+    if check.action == "text_retained":
+        return f"lost: {', '.join(word for word in words if word not in low)}"
+    if check.action == "text_removed":
+        return f"left: {', '.join(word for word in words if word in low)}"
+    return {
+        "text_notnull": "an attribute of Type 1 is empty",
+        "date_shifted": "the date is the original one",
+        "uid_changed": "the UID is the original one",
+        "uid_consistent": "the same UID became another one elsewhere",
+        "patid_consistent": "the same Patient ID became another one elsewhere",
+        "pixels_retained": "Pixel Data are not the bytes that came",
+    }.get(check.action, "")
+
+
 def _miss(instance: Instance, result: Result, count: int) -> Miss:
     check = result.check
     return Miss(
@@ -90,5 +114,6 @@ def _miss(instance: Instance, result: Result, count: int) -> Miss:
         modality=instance.modality,
         series=instance.series,
         file=instance.file,
+        why=_why(result),
         instances=count,
     )

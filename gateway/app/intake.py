@@ -5,7 +5,10 @@ Runs before routing, on the spooled originals. Hashing is here and not in the re
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +28,8 @@ _WANTED = [Tag(0x0008, 0x0016), Tag(0x0008, 0x0018), Tag(0x0010, 0x0020), Tag(0x
 # What pydicom raises for bytes that are not what they claim to be; none of these texts may travel (they quote values).
 _PARSE_ERRORS = (
     AttributeError, EOFError, IndexError, KeyError, LookupError, NotImplementedError, OverflowError, RecursionError,
-    TypeError, ValueError, pydicom.errors.InvalidDicomError, pydicom.errors.BytesLengthException,
+    TypeError, ValueError, struct.error, zlib.error,
+    pydicom.errors.InvalidDicomError, pydicom.errors.BytesLengthException,
 )  # fmt: skip
 
 
@@ -82,6 +86,10 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
         sop_class, sop, patient, study, series = (_text(dataset, tag) for tag in _WANTED)
         media_class = str(dataset.file_meta.get("MediaStorageSOPClassUID", ""))  # a DICOMDIR says it only there
     except _PARSE_ERRORS:
+        return Examined(name, sha256, fault="unreadable_object")
+    except OSError as error:  # pydicom's own, and a length that leads before the beginning; the file was just read
+        if error.errno not in (None, errno.EINVAL):
+            raise
         return Examined(name, sha256, fault="unreadable_object")
     if DICOMDIR in (sop_class, media_class):
         return Examined(name, sha256, fault="dicomdir")

@@ -76,7 +76,8 @@ def run(arguments: Sequence[str]) -> int:
         complain(words)
         return code
     if result == INTERRUPTED:
-        complain("interrupted; what was decided stays decided, and the same command goes on from there")
+        goes_on = "; what was decided stays decided, and the same command goes on from there"
+        complain("interrupted" + (goes_on if "scrub" in arguments[:1] else ""))
     return result if isinstance(result, int) else 0
 
 

@@ -53,6 +53,7 @@ _CLOCK = (
     r"\d{1,2}(?::\d\d(?::\d\d(?:[.,]\d{1,6})?)?|h\d\d|\.\d\d(?:\.\d\d)?(?=\s*(?:uhr|h\b))|(?=\s*[ap]\.?m\b))"
     r"(?:\s*(?:[ap]\.?m\.?|uhr|h|hrs|utc|gmt|z)(?![^\W\d_]))?(?:\s?[+-]\d\d:?\d\d)?"
 )
+_OR_CLOCK = rf"(?:T(?=\d)|(?!\d))(?:(?<=T){_CLOCK})?"
 _LINK = r"(?:\s*[,;@-]\s*|\s+(?:at|um|à|a las|ore|om|kl\.?|@)\s+|\s+|_)"
 _NO_UNIT = r"(?!\s*(?:min|sec|s|m|mm|ml|%|deg|°)\b)"
 _BORN = r"born|geb(?:oren)?\.?|née?|nacid[oa]|nat[oa]|d\.?o\.?b\.?|geboortejaar|jg\.?|jahrgang|yob"
@@ -61,7 +62,7 @@ _BY_NUMBERS = (
     # 20200131, 20200131101500.123+0100, 20200131_1015
     rf"(?<!\d){_YEAR}{_MM}{_DD}(?:[T_ -]?{_HOURS})?(?!\d)",
     # 2020-01-31T10:15:00Z, 2020/1/31, 2020.01.31, 2020_01_31, 2020 01 31
-    rf"(?<![\d.]){_YEAR}(?:(?P<a>[-./]){_M}(?P=a){_D}|(?P<e>[_ ]){_MM}(?P=e){_DD})(?:T(?=\d)|(?!\d))(?:(?<=T){_CLOCK})?",
+    rf"(?<![\d.]){_YEAR}(?:(?P<a>[-./]){_M}(?P=a){_D}|(?P<e>[_ ]){_MM}(?P=e){_DD}){_OR_CLOCK}",
     # 31.01.1950, 1/31/1950, 31-1-1950, 31 01 1950
     rf"(?<!\d)(?<!\d[.]){_D}(?P<b>[-./])\s?{_M}(?P=b)\s?{_YEAR}(?!\d)",
     rf"(?<!\d)(?<!\d[.]){_M}(?P<c>[-./]){_D}(?P=c){_YEAR}(?!\d)",
@@ -76,6 +77,7 @@ _BY_NUMBERS = (
 _BY_NAME = (
     # 31 Jan 1950, 31. Januar 1950, 31-JAN-50, 31JAN1950, 31 de enero de 1950, 31st of January, 1950
     rf"(?<!\d){_D}{_TH}{_OF}(?:{_MONTH}{_OF}'?{_YEAR}|{_SURE_MONTH}{_OF}'?\d\d)(?!\d)",
+    rf"(?<!\d){_D}(?P<h>[-/.])(?:{_one_of(MONTHS)})(?P=h)'?(?:{_YEAR}|\d\d)(?!\d)",
     # January 31st, 1950; 1950-JAN-31; January 1950, Jan-2020
     rf"(?<![^\W\d_]){_MONTH}\s*{_D}{_TH},?\s*'?{_YEAR}(?!\d)",
     rf"(?<!\d){_YEAR}{_OF}{_MONTH}{_OF}{_D}(?!\d)",

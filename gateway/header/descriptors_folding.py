@@ -1,6 +1,6 @@
 """Words as they are compared: no case, no accents, and the spellings in which one word may turn up again.
 
-    Müller  -> muller, mueller          Иванов -> ivanov, iwanow          Łukasz, Sørensen -> lukasz, sorensen, soerensen
+    Müller -> muller, mueller        Иванов -> ivanov, iwanow        Łukasz, Sørensen -> lukasz, sorensen, soerensen
 
 Nothing here knows a vocabulary. Folded words are letters and digits only.
 """

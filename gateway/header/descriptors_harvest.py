@@ -1,8 +1,8 @@
 """What an object says of its own people: the values of everything that this policy takes away, at every depth.
 
 Names by VR, private ones too; numbers, labels and places by what the attribute is; dates that do not stay. What the
-policy keeps is not harvested: it may be said elsewhere as well. Values are collected as bytes, and the words made of them
-are remembered for the next object that says the same (`own_words`).
+policy keeps is not harvested: it may be said elsewhere as well. Values are collected as bytes, and the words made of
+them are remembered for the next object that says the same (`own_words`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _PERSONAL_NUMBERS = frozenset(
 )
 _LABELS = ("ID", "IDs", "Identifier", "Number", "Numbers", "AETitle", "Title", "Locator", "BarcodeValue", "StationName")
 # What of loose text may be a name with components or somebody's number: other private values differ in every object.
-_MAYBE_SOMEBODY = re.compile(rb"[^\x00-\x1a\x1c-\x1f^]+\^[^\x00-\x1a\x1c-\x1f]{1,64}|(?=[\w-]*\d{4})[A-Za-z0-9_-]{5,64}")
+_MAYBE_SOMEBODY = re.compile(
+    rb"[^\x00-\x1a\x1c-\x1f^]+\^[^\x00-\x1a\x1c-\x1f]{1,64}|(?=[\w-]*\d{4})[A-Za-z0-9_-]{5,64}"
+)
 Entry = tuple[str, bytes, bytes]  # role, value, character set
 NOTHING = ""
 SEQUENCE = "SQ"

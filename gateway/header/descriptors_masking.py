@@ -1,8 +1,8 @@
 """One text in, the same text without identity out (PS3.15 E.3.5).
 
 Masked, wherever they stand: the object's own words (`descriptors_own`), dates and what identifies by its form
-(`descriptors_dates`, `descriptors_patterns`), the name behind a title, and every token that the allow-list does not know
-(`descriptors_words`). Ages over 89 become 90.
+(`descriptors_dates`, `descriptors_patterns`), the name behind a title (`descriptors_people`), and every token that the
+allow-list does not know (`descriptors_words`). Ages over 89 become 90.
 
 A mask leaves no mark. With the masked token goes the weaker of the separators on its two sides (the shorter one; of two
 equal ones the one before), at an edge of the text the separators there, and brackets that are left empty:
@@ -73,7 +73,12 @@ def _is_measure(text: str, tokens: Sequence[Token], index: int) -> bool:
     """True for the digits of a fraction, and for a number with its unit."""
     token = tokens[index]
     before, after = text[max(0, token.start - 2) : token.start], text[token.end : token.end + 2]
-    if len(before) == 2 and before[0].isdecimal() and before[1] == "." and not (after[:1] == "." and after[1:].isdecimal()):
+    if (
+        len(before) == 2
+        and before[0].isdecimal()
+        and before[1] == "."
+        and not (after[:1] == "." and after[1:].isdecimal())
+    ):
         return True
     following = tokens[index + 1] if index + 1 < len(tokens) else None
     return (
@@ -147,24 +152,22 @@ def _joined(text: str, changes: Iterable[Change]) -> list[Change]:
 
 
 def _without(text: str, changes: Iterable[Change]) -> str:
-    out: list[str] = []
+    kept = ""
     at = 0
-    for start, end, new in _joined(text, changes):
+    for first, last, new in _joined(text, changes):
         if new:
-            out += [text[at:start], new]
-            at = end
+            kept += text[at:first] + new
+            at = last
             continue
-        start, end = _with_brackets(text, start, end)
-        kept = "".join((*out, text[at:start]))
-        left = _LEFT.search(kept)
-        before = left[0] if left else ""
-        after = (_RIGHT.match(text, end) or [""])[0]
+        start, end = _with_brackets(text, first, last)
+        kept += text[at:start]
+        left, right = _LEFT.search(kept), _RIGHT.match(text, end)
+        before, after = left[0] if left else "", right[0] if right else ""
         kept = kept[: len(kept) - len(before)]
-        end += len(after)
-        if kept and end < len(text):
+        at = end + len(after)
+        if kept and at < len(text):
             kept += before if len(before) > len(after.rstrip(".")) or not after else after
-        out, at = [kept], end
-    return "".join((*out, text[at:]))
+    return kept + text[at:]
 
 
 def _with_brackets(text: str, start: int, end: int) -> Span:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 from gateway.header.descriptors_dates import number_of
@@ -20,10 +20,11 @@ from gateway.header.descriptors_words import Words
 INSIDE_LETTERS, ALONE_LETTERS = 6, 3  # shortest name part that counts inside a longer word, and as a word
 ID_CHARACTERS, ID_DIGITS, INSIDE_ID_CHARACTERS, GLUED_LETTERS = 5, 3, 8, 8
 PHRASE_CHARACTERS, MAX_NAME_PARTS, MAX_ID_TOKENS = 8, 6, 8
-NOT_NAMES = frozenset(
-    "dr prof med mr mrs ms md phd jr sr ii iii iv von van vom zu der den de del della di da do dos du la le les el al bin "
-    "ben ibn st anon anonym anonymous anonymized anonymised none null unknown unnamed noname removed deidentified".split()
-)
+_NOT_NAMES = """
+dr prof med mr mrs ms md phd jr sr ii iii iv von van vom zu der den de del della di da do dos du la le les el al bin ben
+ibn st anon anonym anonymous anonymized anonymised none null unknown unnamed noname removed deidentified
+"""
+NOT_NAMES = frozenset(_NOT_NAMES.split())
 _BETWEEN_NAMES = re.compile(r"[\s^,.;_\-/='\"()]{0,3}")
 _BETWEEN_DIGITS = re.compile(r"[\s^,\-./()_:#]{0,2}")
 _PIECES = re.compile(r"[,;\r\n\t^]+")
@@ -197,7 +198,7 @@ class OwnWords:
         if self.phrases:
             yield from self._phrases(tokens)
         if self.days:
-            yield from self._days(text, tokens)
+            yield from self._days(tokens)
 
     def is_strong(self, token: str, least: int = ALONE_LETTERS) -> bool:
         """True when a token holds a name of at least so many letters, or a number of the object."""
@@ -215,7 +216,9 @@ class OwnWords:
             strong = self.is_strong(token.text, least)
             weak = frozenset(number for one in spellings(token.text) for number in self.weak.get(one, ()))
             initial = len(token.text) == 1 and fold(token.text) in self.initials
-            if run and not ((strong or weak or initial) and _BETWEEN_NAMES.fullmatch(text, run[-1][0].end, token.start)):
+            if run and not (
+                (strong or weak or initial) and _BETWEEN_NAMES.fullmatch(text, run[-1][0].end, token.start)
+            ):
                 yield from self._run(text, run)
                 run = []
             if strong or weak or initial:
@@ -230,9 +233,9 @@ class OwnWords:
             return
         last = len(run) - 1
         for index, (token, strong, weak, initial) in enumerate(run):
-            if initial and not strong and not weak and index in (0, last) and token.text in ("L", "R"):
-                if text[token.end : token.end + 1] != ".":
-                    continue
+            side = initial and not strong and not weak and index in (0, last) and token.text in ("L", "R")
+            if side and text[token.end : token.end + 1] != ".":
+                continue
             yield token.start, token.end
 
     def _numbers(self, text: str, tokens: Sequence[Token]) -> Iterator[Span]:
@@ -255,10 +258,10 @@ class OwnWords:
                 if tuple(folded[first : first + len(phrase)]) == phrase:
                     yield tokens[first].start, tokens[first + len(phrase) - 1].end
 
-    def _days(self, text: str, tokens: Sequence[Token]) -> Iterator[Span]:
+    def _days(self, tokens: Sequence[Token]) -> Iterator[Span]:
         """Own dates as three numbers in any order with anything between, or a day beside a month's name."""
         numbers = [number_of(token.text) for token in tokens]
-        for at, (one, two) in enumerate(zip(numbers, numbers[1:], strict=False)):
+        for at, (one, two) in enumerate(pairwise(numbers)):
             if one is None or two is None:
                 continue
             three = numbers[at + 2] if at + 2 < len(numbers) else None

@@ -32,25 +32,35 @@ _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _IP = rf"(?<![\d.])(?:(?:[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.{_OCTET}){{3}}|127(?:\.{_OCTET}){{3}})(?![\d.]\d|\d)"
 _UID = r"(?<![\d.])[0-2](?:\.\d+){5,}(?![\d.])"
 
-_LABELS = (
-    r"(?:m\.?r\.?n|pid|pat(?:ient|ienten)?[ ._-]?(?:id|no|nr|nummer|number)|(?:medical[ -])?record(?:[ -](?:no|number|id))?"
-    r"|acc(?:ession)?(?:[ ._-]?(?:no|nr|number|id|\#))?|case(?:[ ._-]?(?:no|nr|number|id|\#))|fall(?:[ ._-]?(?:nr|nummer|id))"
-    r"|order(?:[ ._-]?(?:no|nr|number|id|\#))|auftrag(?:[ ._-]?(?:nr|nummer|id))?|visit(?:[ ._-]?(?:no|nr|number|id|\#))"
-    r"|ssn|s\.s\.n|nhs(?:[ -]?(?:no|number))?|ahv(?:[ -]?n[ro])?|kvnr|versicherten(?:nr|nummer)|insurance(?:[ -]?(?:no|number|id))?"
-    r"|policy[ -]?(?:no|number|id)|member[ -]?(?:no|number|id)|account[ -]?(?:no|number|id)|acct|licen[cs]e[ -]?(?:no|number)?"
-    r"|n[°º]\s?(?:de\s)?(?:dossier|s[ée]cu)|dossier|ipp|iep|nip|nhc|dni|nie|nif|cpf|bsn|pesel|cpr|cnp|codice fiscale"
-    r"|id(?:[ ._-]?(?:no|nr|number))?|ref(?:[ ._-]{0,2}(?:no|nr|number)))"
+_NUMBER = "(?:[ ._-]?(?:no|nr|number|id|#))"
+_LABELS = "|".join(
+    (
+        r"m\.?r\.?n|pid|pat(?:ient|ienten)?[ ._-]?(?:id|no|nr|nummer|number)",
+        r"(?:medical[ -])?record(?:[ -](?:no|number|id))?",
+        rf"acc(?:ession)?{_NUMBER}?|(?:case|order|visit){_NUMBER}|(?:fall|auftrag)(?:[ ._-]?(?:nr|nummer|id))|auftrag",
+        r"ssn|s\.s\.n|nhs(?:[ -]?(?:no|number))?|ahv(?:[ -]?n[ro])?|kvnr|versicherten(?:nr|nummer)",
+        r"(?:insurance|policy|member|account)[ -]?(?:no|number|id)|acct|licen[cs]e[ -]?(?:no|number)?",
+        r"n[°º]\s?(?:de\s)?(?:dossier|s[ée]cu)|dossier|ipp|iep|nip|nhc|dni|nie|nif|cpf|bsn|pesel|cpr|cnp",
+        "codice fiscale",
+        r"id(?:[ ._-]?(?:no|nr|number))?|ref(?:[ ._-]{0,2}(?:no|nr|number))",
+    )
 )
+_RECORD = r"[A-Za-z]{0,5}[-/ ]?\d(?:[\w/-]*\d){3}[\w/-]*"
 _RECORDS = (
-    rf"(?<![^\W_]){_LABELS}(?![^\W\d_])\s*[:#.=-]*\s*(?P<labelled>[A-Za-z]{{0,5}}[-/ ]?\d(?:[\w/-]*\d){{3}}[\w/-]*)",
+    rf"(?<![^\W_])(?:{_LABELS})(?![^\W\d_])\s*[:#.=-]*\s*(?P<labelled>{_RECORD})",
     r"(?<![^\W_])(?:m\.?r\.?n|pid|pat[ ._-]?id)(?![^\W\d_])\s*[:#.=-]*\s*(?P<numbered>\d{2,})",
     r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])",  # US social security
     r"(?<!\d)756[. ]?\d{4}[. ]?\d{4}[. ]?\d{2}(?!\d)",  # Swiss AHV
-    r"(?<!\d)[12][ .]?\d\d[ .]?(?:0[1-9]|1[0-2])[ .]?(?:\d\d|2[AB])[ .]?\d{3}[ .]?\d{3}(?:[ .]?\d\d)?(?!\d)",  # French NIR
+    # French NIR
+    r"(?<!\d)[12][ .]?\d\d[ .]?(?:0[1-9]|1[0-2])[ .]?(?:\d\d|2[AB])[ .]?\d{3}[ .]?\d{3}(?:[ .]?\d\d)?(?!\d)",
     r"(?<!\d)\d{2}[ ]\d{6}[ ][A-Z][ ]\d{3}(?!\d)",  # German pension
     r"(?<!\d)\d{3}\.\d{3}\.\d{3}-\d{2}(?!\d)",  # Brazilian CPF
     r"(?<!\d)\d{6}[-+]\d{4}(?!\d)",  # Nordic personal numbers
     r"(?<![\d.])(?P<grouped>\d{3}[ ]\d{3}[ ]\d{4})(?![\d.])",  # NHS number, and telephones
+)
+_CALLS = (
+    r"tele?(?:fon|phone|\.)?|t[ée]l\.?|ph(?:one|\.)|fax|mobile?|cell|handy|natel|pager|beeper|dect|ext(?:ension)?|"
+    "durchwahl|callback"
 )
 _PHONES = (
     r"(?<![\w.])\+\d{1,3}(?:[\s()./-]{0,2}\d){6,13}(?!\d)",
@@ -59,32 +69,46 @@ _PHONES = (
     r"(?<![\w.-])(?:1[-. ])?(?P<called>\d{3}[-.]\d{3}[-.]\d{4})(?:\s?(?:x|ext\.?)\s?\d{1,5})?(?![\w-])",
     r"(?<![\w.])0\d{1,4}[ /-]\d{3,}(?:[ /-]?\d{2,}){0,4}(?!\d)",
     r"(?<![\w.])0\d(?:[ .]\d\d){4}(?!\d)",
-    r"(?:\btele?(?:fon|phone|\.)?|\bt[ée]l\.?|\bph(?:one)?|\bfax|\bmobile?|\bcell|\bhandy|\bnatel|\bpager|\bbeeper|\bdect"
-    r"|\bext(?:ension)?|\bdurchwahl|\bcallback)(?![^\W\d_])\s*[:#.=-]*\s*(?P<phone>\+?[\d(][\d\s()./-]{2,}\d)",
+    rf"\b(?:{_CALLS})(?![^\W\d_])\s*[:#.=-]*\s*(?P<phone>\+?[\d(][\d\s()./-]{{3,}}\d)",
 )
 _STREET = (
     "street|st|avenue|ave|road|rd|boulevard|blvd|lane|drive|court|square|terrace|parkway|pkwy|highway|hwy|"
     "crescent|close|alley|trail|turnpike|plaza|manor|mews|villas?|points?|springs?|ville|stravenue|route|way|place|row"
 )
-_PLACES = (
-    rf"(?P<street>(?<![\w.])\d{{1,5}}[a-z]?,?\s+(?-i:(?:[A-ZÀ-Þ][\w'.-]*\s+){{1,3}})(?:{_STREET})(?![^\W\d_])\.?"
-    r"(?:,?\s+(?:apt|suite|unit|ste|app)\.?\s*\w+)?(?:,?\s*(?-i:(?:[A-ZÀ-Þ][\w'.-]*,?\s+){1,3}[A-Z]{2})\s+\d{5}(?:-\d{4})?)?)",
-    r"(?<!\w)(?:apt|suite|ste)\.?\s*\d{1,5}[a-z]?(?!\w)",
-    r",\s*(?-i:[A-Z]{2})\s+\d{5}(?:-\d{4})?(?!\d)",
-    r"(?-i:[A-ZÄÖÜ])[\wäöüß.-]*(?:stra(?:ß|ss)e|str\.|gasse|allee|chaussee|weg|platz|damm|ufer)\s+\d{1,4}\s?[a-z]?(?![\w,.]\d)",
+_NAMED = r"(?-i:[A-ZÀ-Þ])[\w'-]+"
+_US_STATE = r"(?-i:[A-Z]{2})\s+\d{5}(?:-\d{4})?"
+_US_STREET = (
+    rf"(?<![\w.])\d{{1,5}}[a-z]?,?\s+(?-i:(?:[A-ZÀ-Þ][\w'.-]*\s+){{1,3}})(?:{_STREET})(?![^\W\d_])\.?"
+    rf"(?:,?\s+(?:apt|suite|unit|ste|app)\.?\s*\w+)?(?:,?\s*(?-i:(?:[A-ZÀ-Þ][\w'.-]*,?\s+){{1,3}}){_US_STATE})?"
+)
+_FRENCH_STREET = (
     r"(?<![\w.])\d{1,4}(?:\s?(?:bis|ter))?,?\s+(?:rue|avenue|av\.|boulevard|bd\.?|chemin|all[ée]e|quai|impasse|place)\s"
-    r"(?:(?:de|du|des|la|le|les|d'|l')\s?)*(?-i:[A-ZÀ-Þ])[\w'-]+",
-    r"(?:calle|c/|avda\.?|avenida|paseo|plaza|rua|via|viale|piazza|corso|largo)\s(?:(?:de|da|do|del|della|la)\s)*"
-    r"(?-i:[A-ZÀ-Þ])[\w'-]+(?:\s(?-i:[A-ZÀ-Þ])[\w'-]+)*,?\s+(?:n[º°.]\s?)?\d{1,4}(?!\d)",
-    r"(?<!\w)(?:p\.?\s?o\.?\s?box|postfach|box|bo[iî]te postale|b\.?p\.|apartado)\s*\d{2,}(?:\s+[AD]PO\s+A[AEP]\s+\d{5})?",
-    r"(?<!\w)(?:D|CH|A|F|I)-\d{4,5}(?!\d)(?:\s+(?-i:[A-ZÀ-Þ])[\w-]+)?",
+    rf"(?:(?:de|du|des|la|le|les|d'|l')\s?)*{_NAMED}"
+)
+_ROMANCE_STREET = (
+    r"(?:calle|c/|avda\.?|avenida|paseo|plaza|rua|via|viale|piazza|corso)\s(?:(?:de|da|do|del|della|la)\s)*"
+    rf"{_NAMED}(?:\s{_NAMED})*,?\s+(?:n[º°.]\s?)?\d{{1,4}}(?!\d)"
+)
+_GERMAN_STREET = (
+    r"(?-i:[A-ZÄÖÜ])[\wäöüß.-]*(?:stra(?:ß|ss)e|str\.|gasse|allee|chaussee|weg|platz|damm|ufer)\s+"
+    r"\d{1,4}\s?[a-z]?(?![\w,.]\d)"
+)
+_PLACES = (
+    rf"(?P<street>{_US_STREET}|{_FRENCH_STREET}|{_ROMANCE_STREET})",
+    _GERMAN_STREET,
+    r"(?<!\w)(?:apt|suite|ste)\.?\s*\d{1,5}[a-z]?(?!\w)",
+    rf",\s*{_US_STATE}(?!\d)",
+    r"(?<!\w)(?:p\.?\s?o\.?\s?box|postfach|bo[iî]te postale|b\.?p\.|apartado)\s*\d{2,}",
+    r"(?<!\w)(?:box|psc|unit)\s*\d{2,}[ ,]+(?:box \d+ )?[ADF]PO\s+A[AEP]\s+\d{5}",
+    rf"(?<!\w)(?:D|CH|A|F|I)-\d{{4,5}}(?!\d)(?:\s+{_NAMED})?",
 )
 _FORMS = re.compile("|".join((*_NET, _IP, _UID, *_RECORDS, *_PHONES, *_PLACES)), re.IGNORECASE)
 _NUMBERS_ONLY = ("labelled", "numbered", "phone")
 
 _YEARS_OLD = (
-    r"(?:-?\s?(?:years?|yrs?|y)(?:[\s-]*(?:old|o|/o))?|\s?y\.?/?o\.?|\s?yo|\s?yr|-?\s?jährige?[nrs]?|-?\s?jaehrige?[nrs]?|"
-    r"\s?j\.?|\s?jahre?n?|\s?lj|\s?ans|\s?años|\s?anos|\s?anni|\s?jaar|\s?lat|\s?roků|\s?лет|\s?года?|歳|岁|세|y)"
+    r"(?:-?\s?(?:years?|yrs?|y)(?:[\s-]*(?:old|o|/o))?|\s?y\.?/?o\.?|\s?yo|\s?yr|-?\s?jährige?[nrs]?"
+    r"|-?\s?jaehrige?[nrs]?|\s?j\.?|\s?jahre?n?|\s?lj|\s?ans|\s?años|\s?anos|\s?anni|\s?jaar|\s?lat|\s?roků"
+    r"|\s?лет|\s?года?|歳|岁|세|y)"
 )
 _AGES = re.compile(
     rf"(?<![\d.,])0?(?P<before>9\d|1[0-3]\d){_YEARS_OLD}(?![^\W_])"

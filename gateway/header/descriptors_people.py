@@ -13,28 +13,42 @@ from gateway.header.descriptors_folding import fold
 from gateway.header.descriptors_own import Span, Token
 from gateway.header.descriptors_words import SHORT_LETTERS, Words
 
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 # Titles in any writing; those that are modalities or abbreviations too only as "Dr." or "Dr".
-_TITLES = frozenset(
-    "prof professor profdr herr herrn frau fraulein mrs mme mlle madame monsieur senor senora senorita signor signora dott "
-    "dottssa dra srta schwester mister dhr mevr mevrouw drs doctor doktor docteur доктор проф".split()
+_TITLES = _set(
+    """
+    prof professor profdr herr herrn frau fraulein mrs mme mlle madame monsieur senor senora senorita signor signora
+    dott dottssa dra srta schwester mister dhr mevr mevrouw drs doctor doktor docteur доктор проф
+    """
 )
-_SHORT_TITLES = frozenset("dr mr ms sr sra hr fr pd oa ra m".split())
-_DOTTED_ONLY = frozenset("sr sra hr fr pd oa ra m".split())
-_TITLE_TAILS = frozenset("dr med habil phil univ dent prof rer nat".split())
-_PARTICLES = frozenset("von van vom zu der den de del della di da do dos du la le ten ter al el bin ben".split())
-_NOT_A_NAME = frozenset(
-    "a an and are as at by for from has have in is of on or requests said says sent the to was wants who will with mit hat ist und "
-    "bittet wurde zur zum nach et avec est a le y con es e i w without no not".split()
+_SHORT_TITLES = _set("dr mr ms sr sra hr fr pd oa ra m")
+_DOTTED_ONLY = _set("sr sra hr fr pd oa ra m")
+_TITLE_TAILS = _set("dr med habil phil univ dent prof rer nat")
+_PARTICLES = _set("von van vom zu der den de del della di da do dos du la le ten ter al el bin ben")
+_NOT_A_NAME = _set(
+    """
+    a an and are as at by for from has have in is of on or requests said says sent the to was wants who will with
+    mit hat ist und bittet wurde zur zum nach et avec est a le y con es e i w without no not
+    """
 )
-_AUTHORED = frozenset(
-    "by per tech technologist technician mtra mta op operator initials radiographer radiologist performedby readby orderedby "
-    "durch von par por da".split()
+_AUTHORED = _set(
+    """
+    by per tech technologist technician mtra mta op operator initials radiographer radiologist performedby readby
+    orderedby durch von par por da
+    """
 )
-_FOR = frozenset("for patient pt pat name patientin by of from".split())
-_ANCHORS = frozenset(
-    "hospital hospitals clinic clinics infirmary klinik klinikum kliniken krankenhaus spital kantonsspital hopital ospedale "
-    "ziekenhuis policlinico university universitat center centre institute institut college associates foundation trust praxis "
-    "universitatsklinikum universitaetsklinikum universitatsspital universitaetsspital chu szpital sanatorio clinica".split()
+_FOR = _set("for patient pt pat name patientin by of from")
+_ANCHORS = _set(
+    """
+    hospital hospitals clinic clinics infirmary klinik klinikum kliniken krankenhaus spital kantonsspital hopital
+    ospedale ziekenhuis policlinico university universitat center centre institute institut college associates
+    foundation trust praxis universitatsklinikum universitaetsklinikum universitatsspital universitaetsspital chu
+    szpital sanatorio clinica
+    """
 )
 _CLOSE = re.compile(r"[\s.,]{0,3}")
 _SPACE = re.compile(r"[\s'’&.-]{1,3}(?:de\s|la\s|of\s)?")
@@ -70,9 +84,7 @@ def _is_title(text: str, token: Token) -> bool:
     return dotted or (folded not in _DOTTED_ONLY and token.text.istitle())
 
 
-def _behind_title(
-    text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words
-) -> Iterator[Span]:
+def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
     """The title and up to three parts of a name; more of them only while they are unknown or could be names."""
     at = index + 1
     while at < len(tokens) and _close(text, tokens, at) and fold(tokens[at].text) in _TITLE_TAILS:
@@ -85,7 +97,11 @@ def _behind_title(
             at += 1
             continue
         first = not found and token.text.isalpha() and folded not in _NOT_A_NAME
-        more = token.start in masked or (folded in words.ambiguous and token.text[:1].isupper()) or _is_initial(text, token)
+        more = (
+            token.start in masked
+            or (folded in words.ambiguous and token.text[:1].isupper())
+            or _is_initial(text, token)
+        )
         if not (first or more) or any(map(str.isdecimal, token.text)):
             break
         found += 1
@@ -105,7 +121,7 @@ def _is_initial(text: str, token: Token) -> bool:
 
 
 def _initials_of_author(text: str, tokens: Sequence[Token], at: int, words: Words) -> Iterator[Span]:
-    """by JD, tech: J.S., performed by MK."""
+    """Initials of whoever did it: by JD, tech: J.S., performed by MK."""
     if at >= len(tokens) or not re.fullmatch(r"\s*[:=]?\s*", text[tokens[at - 1].end : tokens[at].start]):
         return
     token = tokens[at]
@@ -134,9 +150,9 @@ def _beside(
             yield beside.start, beside.end + 1
         elif token.start not in named and _is_ambiguous(tokens, min(index, other), token, beside, words):
             yield beside.start, beside.end
-    if index + 1 < len(tokens) and text[token.end : tokens[index + 1].start] in ("'", "’"):
-        if tokens[index + 1].text.lower() == "s":
-            yield tokens[index + 1].start, tokens[index + 1].end
+    behind = tokens[index + 1] if index + 1 < len(tokens) else None
+    if behind is not None and behind.text in ("s", "S") and text[token.end : behind.start] in ("'", "’"):
+        yield behind.start, behind.end
     yield from _house(text, tokens, index, named | strange, words)
 
 

@@ -10,6 +10,7 @@ The list is `policies/standard/descriptor_words.csv` (`tools/generate_allow_list
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
@@ -19,83 +20,13 @@ from gateway.policy.standard import FOLDER, read_dated
 KNOWN_KINDS = ("core", "join", "word", "generic")
 SHORT_LETTERS, VOWELLESS_LETTERS, JOINED_LETTERS = 3, 6, 3
 MAX_ATTACHED_DIGITS, MAX_TOKEN_DIGITS, MAX_NUMBER_DIGITS = 4, 6, 5
-UNITS = frozenset(
-    [
-        "s",
-        "ms",
-        "us",
-        "ns",
-        "min",
-        "mins",
-        "sec",
-        "secs",
-        "h",
-        "hr",
-        "hrs",
-        "d",
-        "m",
-        "mm",
-        "cm",
-        "um",
-        "nm",
-        "ml",
-        "l",
-        "cc",
-        "mg",
-        "g",
-        "kg",
-        "ug",
-        "mcg",
-        "mgy",
-        "gy",
-        "cgy",
-        "usv",
-        "msv",
-        "mbq",
-        "gbq",
-        "kbq",
-        "mci",
-        "uci",
-        "bq",
-        "hz",
-        "khz",
-        "mhz",
-        "ghz",
-        "kv",
-        "kev",
-        "mev",
-        "ev",
-        "v",
-        "kvp",
-        "ma",
-        "mas",
-        "mt",
-        "t",
-        "tesla",
-        "ppm",
-        "hu",
-        "px",
-        "pix",
-        "pixel",
-        "bpm",
-        "fps",
-        "deg",
-        "degree",
-        "degrees",
-        "percent",
-        "iu",
-        "mmol",
-        "mm2",
-        "mm3",
-        "cm2",
-        "cm3",
-        "ms2",
-        "w",
-        "kw",
-        "db",
-        "mah",
-    ]
-)
+MANY_RUNS = 3
+_UNITS = """
+s ms us ns min mins sec secs h hr hrs d m mm cm um nm ml l cc mg g kg ug mcg mgy gy cgy usv msv mbq gbq kbq mci uci bq
+hz khz mhz ghz kv kev mev ev v kvp ma mas mah mt t tesla ppm hu px pix pixel bpm fps deg degree degrees percent iu mmol
+mm2 mm3 cm2 cm3 ms2 w kw db
+"""
+UNITS = frozenset(_UNITS.split())
 _RUNS = re.compile(r"\d+|[^\W\d_]+")
 _HUMPS = re.compile(r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+")
 _NAME_PREFIX = re.compile(r"(?:Mc|Mac|De|Di|Da|Du|La|Le|Lo|Van|Von|Fitz|San|St|O)[A-ZÀ-Þ]")
@@ -103,7 +34,8 @@ _NAME_PREFIX = re.compile(r"(?:Mc|Mac|De|Di|Da|Du|La|Le|Lo|Van|Von|Fitz|San|St|O
 _MEDICAL = re.compile(
     r"[a-z]{4,}(?:itis|itiden|osis|emia|aemia|ectom[yi]e?|otom[yi]e?|ostom[yi]e?|plast[yi]k?|scop[yi]e?|graph[yi]e?|graphisch"
     r"|path[yi]e?|algi[ae]|uri[ae]|pleg[ij][ae]|megal[yi]e?|trop[hi]y?e?|trophie|lysis|lyse|penia|rrh?agia|rrh?ea|ectasis|ektasie|iasis|"
-    r"stenos[ei]s?|carcinoma|sarcoma|blastoma|karzinom|sarkom|mab|tinib|statin|cillin|mycin|prazole|sartan|xaban|parin)"
+    r"stenos[ei]s?|carcinoma|sarcoma|blastoma|karzinom|sarkom"
+    r"|(?:lip|aden|fibr|my|melan|gli|angi|neur|cyt|theli|papill|granul|hemat|haemat|chondr|oste|lymph)oma?s?|mab|tinib|statin|cillin|mycin|prazole|sartan|xaban|parin)"
 )
 _VOWELS = re.compile(r"[aeiouyäöüàáâãåæèéêëìíîïòóôõøùúûýÿœ]", re.IGNORECASE)
 
@@ -131,13 +63,18 @@ class Words:
         return folded in self.core
 
     def _stays(self, token: str) -> bool:
+        if not token.isascii():  # accents composed; what nobody sees does not count
+            composed = unicodedata.normalize("NFC", token)
+            token = "".join(
+                char for char in composed if unicodedata.category(char)[0] != "M" and unicodedata.category(char) != "Cf"
+            )
+        if not token or self.knows(token):
+            return True
         if token.isdecimal():
             return len(token) <= MAX_NUMBER_DIGITS
-        if self.knows(token):
-            return True
         runs = _RUNS.findall(token)
-        if len(runs) == 1:
-            return self._letters(token)
+        if not any(map(str.isdecimal, runs)):
+            return all(map(self._letters, runs))
         return self._mixed(runs)
 
     def _letters(self, word: str) -> bool:
@@ -186,10 +123,13 @@ class Words:
         digits = [run for run in runs if run.isdecimal()]
         letters = [run for run in runs if not run.isdecimal()]
         if sum(map(len, digits)) > MAX_TOKEN_DIGITS or max(map(len, digits)) > MAX_ATTACHED_DIGITS:
-            return len(digits) == 1 and runs[0] == digits[0] and fold(letters[0]) in UNITS and len(digits[0]) <= 6
+            measure = len(digits) == 1 and runs[0] == digits[0] and len(digits[0]) <= MAX_TOKEN_DIGITS
+            return measure and bool(letters) and fold(letters[0]) in UNITS
+        if len(digits) >= MANY_RUNS and sum(map(len, digits)) >= MANY_RUNS + 2:
+            return False  # 3f9a27c1d4: a key of some sort
         if not all(self.knows(run) or self._letters(run) for run in letters):
             return False
-        most = max(map(len, letters))
+        most = max(map(len, letters), default=0)
         return not any(len(run) == MAX_ATTACHED_DIGITS and _is_serial(run, most) for run in digits)
 
     def unknown_characters(self, token: str) -> list[tuple[int, int]]:
@@ -240,6 +180,10 @@ def _phrases() -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=16)
+def _compiled(site: tuple[str, ...]) -> Words:
+    return Words(site)
+
+
 def words_with(site: tuple[str, ...] = ()) -> Words:
     """The list with a site's own words. Compiled once for each list."""
-    return Words(site)
+    return _compiled(site)

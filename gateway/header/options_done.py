@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from gateway.header import graphics, structured
+from gateway.header.admission import is_report
 from gateway.header.elements import Buffer
 from gateway.header.items import CONTENT_SEQUENCE, ItemRule
 from gateway.header.key_objects import KEY_OBJECT_SELECTION, references_only
@@ -24,9 +25,11 @@ def item_rules(
     """Rules by the tag of their sequence. `data` is the encoded data set."""
     rules: dict[int, ItemRule] = {}
     if structured.OPTION in options:
-        by_position = sop_class.startswith("1.2.840.10008.5.1.4.1.1.88.") and structured.refers_by_position(data)
-        content = structured.ContentItems(options, clean_text, by_position=by_position)
+        by_position = is_report(sop_class) and structured.refers_by_position(data)
+        content = structured.ContentItems(options, clean_text, all_stay=by_position)
+        steps = structured.ContentItems(options, clean_text, all_stay=True, identifiers=True)
         rules = {**dict.fromkeys(structured.CONTENT, content), structured.MEASURED_VALUE: structured.cap_age}
+        rules[structured.PREPARATION_STEP_ITEMS] = steps  # Type 1: its template wants the specimen's identifier
     elif sop_class == KEY_OBJECT_SELECTION:
         rules[CONTENT_SEQUENCE] = references_only
     if graphics.OPTION in options:

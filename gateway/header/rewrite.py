@@ -26,6 +26,7 @@ from gateway.header.rewrite_values import CLEANED, UNFIT, ElementWriter
 from gateway.header.values import Values
 
 ENCAPSULATED_DOCUMENT = 0x00420011
+EMPTY_WHERE_NOTHING_IS_LEFT = frozenset({0x00400555})  # Acquisition Context Sequence: Type 2 where an IOD has it
 UNREADABLE_SEQUENCE = "unreadable_sequence"  # a key of a Step's counts
 
 
@@ -127,7 +128,7 @@ class Rewriter:
                 return True
             try:
                 return self._override(judged.override, element, judged.entry, reader, into, depth)
-            except Malformed:  # no sequence after all: it goes alone, nothing of it was written
+            except (Hold, Malformed):  # no sequence, or one that cannot be cleaned: it goes alone, unwritten
                 self.counts[UNREADABLE_SEQUENCE] += 1
                 return True
 
@@ -206,6 +207,8 @@ class Rewriter:
             pieces.keep(element.head, element.stop)
             return False
         if element.tag in self._rules and not body.size:  # no item is left of it
+            if element.tag in EMPTY_WHERE_NOTHING_IS_LEFT:
+                pieces.add(header(reader.syntax, element.tag, "SQ", 0))
             return True
         if element.undefined:
             pieces.keep(element.head, element.start)

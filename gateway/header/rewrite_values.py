@@ -89,7 +89,7 @@ class ElementWriter:
         """Write text that stays as it is, unless it repeats a name, number or date of the object."""
         value = bytes(self._source[element.start : element.end])
         new = cleaner.technical(entry.vr, value, self.character_set)
-        if new is value:
+        if new == value:
             pieces.keep(element.head, element.stop)
             return False
         if not new:

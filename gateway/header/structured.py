@@ -8,7 +8,8 @@ An item's concept and value type find its row in the table; an item without a ro
 
 An item that the table removes (X) goes with everything below it, unless something hangs on it: a value with content of
 its own below it, or a report whose items refer to each other by position (PS3.3 C.17.3.2.5), keeps the item with a
-dummy in it. X/D is always a dummy: what a template requires is not known here. Everything in an item that is not its
+dummy in it; so do steps of a specimen's preparation, whose identifiers are those of the specimen. X/D is always a
+dummy: what a template requires is not known here. Everything in an item that is not its
 value is treated as in any other sequence: evidence, observers, observation times, units, codes.
 """
 
@@ -70,12 +71,18 @@ def refers_by_position(data: Buffer) -> bool:
 
 
 class ContentItems:
-    """The rule for content items under a policy's options. `clean_text` is there with the option clean-descriptors."""
+    """The rule for content items under a policy's options. `clean_text` is there with the option clean-descriptors.
 
-    def __init__(self, options: AbstractSet[str], clean_text: CleanText | None, *, by_position: bool) -> None:
+    `all_stay`: no item goes; `identifiers`: texts are identifiers, which a keyed token replaces.
+    """
+
+    def __init__(
+        self, options: AbstractSet[str], clean_text: CleanText | None, *, all_stay: bool, identifiers: bool = False
+    ) -> None:
         self._options = options
         self._clean_text = clean_text
-        self._by_position = by_position
+        self._all_stay = all_stay
+        self._identifiers = identifiers
 
     def __call__(self, elements: Sequence[Element], reader: Reader, depth: int) -> Overrides | None:
         kind = value_of(elements, VALUE_TYPE, reader).decode("latin-1")
@@ -102,7 +109,7 @@ class ContentItems:
 
     def _must_stay(self, kind: str, elements: Sequence[Element]) -> bool:
         below = any(element.tag == CONTENT_SEQUENCE and element.end > element.start for element in elements)
-        return self._by_position or (below and kind not in WHOLE)
+        return self._all_stay or (below and kind not in WHOLE)
 
     def _override(self, kind: str, code: str, value: bytes) -> Override | None:
         """What becomes of the value; None for what the plan does with it, entering what is in it."""
@@ -127,7 +134,7 @@ class ContentItems:
             return b""
         if code in ("C", "") and self._clean_text is not None:
             return self._clean_text(value) or REMOVED_TEXT
-        return REMOVED_TEXT if code in ("", "X") else _DUMMY
+        return REMOVED_TEXT if code in ("", "X") and not self._identifiers else _DUMMY
 
 
 def _concept(elements: Sequence[Element], reader: Reader, depth: int) -> tuple[str, str]:

@@ -31,7 +31,9 @@ def _word(value: str) -> str:
     if not word or len(word) > MAX_WORD:
         raise Faulty(f"a word has 1 to {MAX_WORD} letters and digits")
     if not _WORD.fullmatch(word):
-        raise Faulty("a word is letters and digits only", "write the parts between spaces and signs as words of their own")
+        raise Faulty(
+            "a word is letters and digits only", "write the parts between spaces and signs as words of their own"
+        )
     if word.isdecimal() or sum(map(str.isdecimal, word)) > MAX_DIGITS:
         hint = "numbers with a unit and up to five digits stay anyway"
         raise Faulty(f"a word with more than {MAX_DIGITS} digits, or of digits only, could be somebody's number", hint)

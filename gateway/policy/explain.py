@@ -69,8 +69,8 @@ def _contents(header: HeaderPolicy) -> list[str]:
         own = len(header.descriptors.words) if header.descriptors is not None else 0
         site = f", {own} words of the site's own among them" if own else ""
         lines.append(
-            "Descriptions: they stay without the object's own names, numbers and dates, without whatever else looks like "
-            f"one, and without every word that the list does not know{site}. Ages over 89 become 90."
+            "Descriptions: they stay without the object's own names, numbers and dates, without whatever else looks "
+            f"like one, and without every word that the list does not know{site}. Ages over 89 become 90."
         )
     if "clean-structured-content" in header.options:
         lines.append("Reports: content items are cleaned one by one, by PS3.15 Table E.3.4-1 and by their value types.")

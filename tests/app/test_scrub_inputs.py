@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scrubbing import slice_of, write_study
 
 from gateway.app.batch import by_study, require_project
@@ -106,6 +108,22 @@ def test_a_torn_dicom_file_is_no_stranger_but_a_fault(tmp_path: Path, size: int)
     found = look_at(path, "file 1", MASTER)
     assert not found.stranger
     assert found.examined.fault == "unreadable_object"
+
+
+@pytest.mark.parametrize("name", ["CT_small.dcm", "image_dfl.dcm", "rtplan.dcm", "test-SR.dcm", "DICOMDIR"])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=6), cut=st.integers(0, 60000))
+def test_whatever_is_in_a_file_something_is_said_of_it(
+    tmp_path: Path, pydicom_files: list[Path], name: str, changes: list[tuple[int, int]], cut: int
+) -> None:
+    """pydicom raises struct.error, zlib.error and OSError too for bytes that are not what they claim to be."""
+    data = bytearray(next(path for path in pydicom_files if path.name == name).read_bytes())
+    for at, value in changes:
+        data[at % len(data)] = value
+    (tmp_path / "f").write_bytes(data[: max(1, cut)])
+    found = look_at(tmp_path / "f", "file 1", MASTER)
+    assert found.examined.fault in {"", "unreadable_object", "missing_patient_id", "dicomdir"}
+    assert found.contents
 
 
 def test_a_file_that_cannot_be_read_is_a_fault_and_no_exception(tmp_path: Path) -> None:

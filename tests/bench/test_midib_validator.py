@@ -154,7 +154,7 @@ def test_one_failing_instance_fails_its_series_and_a_series_counts_once() -> Non
     assert score.by_action(series=True)["text_retained"] == (0, 1)
     assert score.by_action(series=False)["text_retained"] == (9, 10)
     (miss,) = score.misses.values()
-    assert (miss.file, miss.instances, miss.got) == ("3.dcm", 1, "MR")
+    assert (miss.file, miss.instances, miss.got, miss.why) == ("3.dcm", 1, "MR", "lost: ct")
 
 
 @pytest.mark.parametrize(

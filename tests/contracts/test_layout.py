@@ -21,6 +21,9 @@ VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "managers", 
 # The only places outside `flow` that may catch everything: tops of threads and processes, where nobody above could.
 TOPS = {
     "receive/receiver.py:_serve": "one association's thread: the next peer must still be answered",
+    "app/poller.py:_run": "the poller's thread: the next turn tries again",
+    "app/scrub.py:_one": "one study's thread: its fault holds it, its neighbours go on",
+    "cli/__init__.py:run": "the process: a traceback would quote values",
 }
 
 

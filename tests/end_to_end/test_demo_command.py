@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -116,3 +117,23 @@ def test_it_takes_no_folder_that_holds_something(tmp_path: Path) -> None:
         assert (code, out) == (2, "")
         assert "name a new one" in err
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+
+
+def test_ctrl_c_ends_it_with_130_and_leaves_nothing_running(tmp_path: Path) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("DEID_")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gateway", "demo", "--keep", str(tmp_path / "kept")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean,
+        start_new_session=True,
+    )
+    log = tmp_path / "kept" / "gateway.log"
+    wait_until(lambda: log.exists() and '"started"' in log.read_text(), seconds=60, what="the gateway has started")
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == b""
+    assert err.startswith(b"error: interrupted")
+    assert b"Traceback" not in err
+    wait_until(lambda: alive_in_group(process.pid) == [], seconds=10, what="nothing is left running")

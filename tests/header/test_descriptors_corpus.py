@@ -1,4 +1,7 @@
-"""Two corpora of descriptions: what must survive whole, and what must lose identity and nothing else (cases.md 15, 23, 40)."""
+"""Two corpora of descriptions: what must survive whole, and what must lose identity and nothing else.
+
+Cases 15, 23 and 40 of cases.md.
+"""
 
 from __future__ import annotations
 

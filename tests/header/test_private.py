@@ -245,6 +245,13 @@ def test_case_4_a_private_sequence_that_came_as_un_is_implicit_inside(tmp_path: 
         assert got.ReferencedSOPInstanceUID == PSEUDONYMS.uid("1.2.3.9")
 
 
+def test_a_private_sequence_with_content_that_this_policy_does_not_clean_goes_alone(tmp_path: Path) -> None:
+    ds = philips(one(ContentSequence=[one(ValueType="TEXT", TextValue="LEAKTEST")]))
+    add(ds, "GEMS_ACQU_01", 0x0019, 0x10, x23=("DS", "12.5"))
+    out = scrub(tmp_path, ds, SAFE)
+    assert private_tags(out) == ["00190010", "00191023"]
+
+
 def test_a_private_sequence_that_cannot_be_read_goes(tmp_path: Path) -> None:
     ds = philips()
     tag = next(int(e.tag) for e in ds if e.tag.is_private and e.tag.element >= 0x1000)

@@ -284,18 +284,24 @@ def test_acquisition_context_and_specimen_preparation_are_cleaned_item_by_item(t
     del ds.ContentSequence
     context = [content("PNAME", UNLISTED), content("NUM", UNLISTED), content("TEXT", ("111703", "DCM"))]
     ds.AcquisitionContextSequence = context
+    step = [content("TEXT", ("121041", "DCM"), TextValue="LEAK0001-S1"), *context]
     ds.SpecimenDescriptionSequence = [
         one(
-            SpecimenIdentifier="S1",
-            SpecimenPreparationSequence=[one(SpecimenPreparationStepContentItemSequence=context)],
+            SpecimenIdentifier="LEAK0001-S1",
+            SpecimenPreparationSequence=[one(SpecimenPreparationStepContentItemSequence=step)],
         )
     ]
     out = scrub(tmp_path, ds, CLEAN)
-    steps = out.ds.SpecimenDescriptionSequence[0].SpecimenPreparationSequence[0]
-    for cleaned in (out.ds.AcquisitionContextSequence, steps.SpecimenPreparationStepContentItemSequence):
-        assert [item.ValueType for item in cleaned] == ["PNAME", "NUM"]
-        assert cleaned[1] == context[1]
+    specimen = out.ds.SpecimenDescriptionSequence[0]
+    assert [item.ValueType for item in out.ds.AcquisitionContextSequence] == ["PNAME", "NUM"]
+    assert out.ds.AcquisitionContextSequence[1] == context[1]
+    steps = specimen.SpecimenPreparationSequence[0].SpecimenPreparationStepContentItemSequence
+    assert [item.ValueType for item in steps] == ["TEXT", "PNAME", "NUM", "TEXT"]
+    assert steps[0].TextValue == specimen.SpecimenIdentifier  # the step still says which specimen it was
+    assert steps[2] == context[1]
     assert out.has_plant() == []
+    ds.AcquisitionContextSequence = context[2:]
+    assert list(scrub(tmp_path, ds, CLEAN).ds.AcquisitionContextSequence) == []  # Type 2
     basic = scrub(tmp_path, ds, BASIC)
     assert len(basic.ds.get("AcquisitionContextSequence", [])) == 0
 

@@ -86,7 +86,8 @@ def segmentation() -> Dataset:
     derived = one(SourceImageSequence=[reference(SLICES[0])], DerivationCodeSequence=[])
     ds.PerFrameFunctionalGroupsSequence = [one(DerivationImageSequence=[derived])]
     ds.SegmentSequence = [one(SegmentNumber=1, SegmentLabel="Liver", TrackingUID="1.2.3.100.4.7", TrackingID="a")]
-    ds.PixelData = b"\1\2"
+    ds.PixelData = bytes(128)
+    ds["PixelData"].VR = "OW"
     return ds
 
 
