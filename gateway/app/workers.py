@@ -31,6 +31,7 @@ from gateway.pseudonyms import Pseudonyms
 from gateway.study import Clearance, Step, Verdict
 
 PR_SET_PDEATHSIG = 1
+STALLED_S = 1800.0  # a pool in which nothing ends for this long hangs: its workers are killed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +58,7 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
         self._open: set[ProcessPoolExecutor] = set()
         self._closed = False
+        self._ended = 0  # calls that ended in any pool
         self._calls: WeakKeyDictionary[Future[Any], tuple[ProcessPoolExecutor, Callable[[], Any]]] = WeakKeyDictionary()
         # PR_SET_PDEATHSIG means the thread that started a process: this one stays as long as the pools do.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="worker-starter")
@@ -95,8 +97,7 @@ class Workers:
             self._closed = True
             pools, self._pool = set(self._open), None
         for pool in pools:
-            for process in list((pool._processes or {}).values()):  # noqa: SLF001 - a pool cannot be asked to
-                process.kill()
+            _kill(pool)
             self._discard(pool)
         self._starter.shutdown(wait=True)
 
@@ -124,16 +125,31 @@ class Workers:
             raise BrokenProcessPool("the pool was replaced") from None
         with self._lock:
             self._calls[future] = (pool, call)
+        future.add_done_callback(self._count)
         return future
+
+    def _count(self, _future: Future[Any]) -> None:
+        with self._lock:
+            self._ended += 1
 
     def _outcome(self, future: Future[R]) -> tuple[BaseException | None, Any]:
         try:
-            error = future.exception()
+            error = self._wait(future)
         except CancelledError:
             error = BrokenProcessPool("cancelled with its pool")
         if isinstance(error, BrokenProcessPool) and self._closed:
             raise Stopping
         return error, None if error is not None else future.result()
+
+    def _wait(self, future: Future[R]) -> BaseException | None:
+        while True:
+            before = self._ended
+            try:
+                return future.exception(timeout=STALLED_S)
+            except TimeoutError:
+                if self._ended == before:
+                    log("workers_stalled", level=logging.ERROR, seconds=STALLED_S)
+                    _kill(self._calls[future][0])
 
     def _apart(self, calls: Sequence[Callable[[], R]]) -> list[tuple[BaseException | None, Any]]:
         """The same calls in a pool that nobody else uses."""
@@ -165,6 +181,11 @@ class Workers:
         pool.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             self._open.discard(pool)
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):  # noqa: SLF001 - a pool cannot be asked to
+        process.kill()
 
 
 @lru_cache(maxsize=32)

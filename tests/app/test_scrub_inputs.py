@@ -171,7 +171,7 @@ def test_a_piece_of_work_is_named_by_contents_policy_project_and_target(keys: Ke
 
 
 def test_file_names_of_any_bytes_have_a_key(tmp_path: Path, keys: Keys) -> None:
-    path = tmp_path / os.fsdecode(b"caf\xe9.dcm")
+    path = tmp_path / os.fsdecode(b"\xe9t\xe9.dcm")
     entry = Input(path, Examined("file 1", "", fault="unreadable_object"), "contents")
     (batch,) = by_study([entry], keys, lambda contents: work_key(keys, contents, "p", "demo", tmp_path))
     assert batch.file_of("file 1") == path

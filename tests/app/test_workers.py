@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.app import workers as workers_module
 from gateway.app.workers import Workers
 from gateway.errors import Hold, Stopping
 
@@ -106,12 +107,27 @@ def test_a_killer_beside_others_takes_nobody_with_it(workers: Workers) -> None:
             blamed.append(1)
 
     with ThreadPoolExecutor(6) as legs:
-        killers = [legs.submit(killer, n) for n in range(3)]
-        others = [legs.submit(innocent, n) for n in range(12)]
-        assert [other.result() for other in others] == [[2 * n] * 6 for n in range(12)]
+        killers = [legs.submit(killer, n) for n in range(2)]
+        others = [legs.submit(innocent, n) for n in range(8)]
+        assert [other.result() for other in others] == [[2 * n] * 6 for n in range(8)]
         for one in killers:
             one.result()
-    assert len(blamed) == 3
+    assert len(blamed) == 2
+
+
+def test_a_worker_that_hangs_is_killed_and_who_hung_it_is_to_blame(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers.run(double, 1)
+    monkeypatch.setattr(workers_module, "STALLED_S", 6.0)
+    with ThreadPoolExecutor(2) as legs:
+        hanging = legs.submit(workers.run, sleep_long, tmp_path / "mark")
+        other = legs.submit(workers.each, [partial(slow_double, n, 0.7) for n in range(20)])  # longer than that
+        assert other.result() == [2 * n for n in range(20)]
+        with pytest.raises(BrokenProcessPool):
+            hanging.result()
+    assert not alive(int((tmp_path / "mark").read_text()))
+    assert workers.run(double, 4) == 8
 
 
 def test_closing_cuts_off_what_runs_without_a_verdict_and_leaves_no_process(tmp_path: Path) -> None:

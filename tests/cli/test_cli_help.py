@@ -55,9 +55,9 @@ def test_every_command_has_a_help_that_says_what_it_does(command: Command, words
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        (("stauts",), "status"),
+        (("statuz",), "status"),
         (("held", "lst"), "list"),
-        (("policy", "chekc"), "check"),
+        (("policy", "chexk"), "check"),
         (("scrub", "--polcy", "x"), "--policy"),
         (("status", "--jsn"), "--json"),
     ],

@@ -28,7 +28,7 @@ def policies(tmp_path: Path) -> Path:
 def misspell(folder: Path) -> Path:
     """A policy with two faults: a misspelt option in line 19 and an unknown key at the end."""
     path = folder / "research-basic.yaml"
-    text = path.read_text().replace("retain-longitudinal-modified-dates]", "retain-longitudinal-modifed-dates]")
+    text = path.read_text().replace("retain-longitudinal-modified-dates]", "retain-longitudinal-modifixd-dates]")
     path.write_text(text + "colour: green\n")
     return path
 
@@ -54,7 +54,7 @@ def test_every_fault_of_every_file_is_printed_once_with_file_line_and_hint(comma
     ran = command("policy", "check", policies, path, policies / "destinations.yaml")
     assert ran.code == 2
     assert ran.out == ""
-    option, key = line_of(path, "modifed"), line_of(path, "colour")
+    option, key = line_of(path, "modifixd"), line_of(path, "colour")
     assert ran.err.count(f"{path}:{option}: ") == 1
     assert "did you mean retain-longitudinal-modified-dates?" in ran.err
     assert ran.err.count(f"{path}:{key}: unknown key colour") == 1
@@ -68,7 +68,7 @@ def test_faults_for_scripts_name_file_line_text_and_hint(command: Command, polic
     assert (ran.code, ran.err) == (2, "")
     assert [entry["name"] for entry in ran.json["sound"]] == ["research-basic"]
     faults = {fault["line"]: fault for fault in ran.json["faults"]}
-    assert faults.keys() == {line_of(path, "modifed"), line_of(path, "colour")}
+    assert faults.keys() == {line_of(path, "modifixd"), line_of(path, "colour")}
     assert all(fault["file"] == str(path) and fault["says"] for fault in faults.values())
 
 
@@ -76,7 +76,7 @@ def test_faults_for_scripts_name_file_line_text_and_hint(command: Command, polic
     ("data", "says"),
     [
         (b"name: x\nextends: [\n", "not YAML"),
-        (b"name: caf\xe9\n", "UTF-8"),
+        (b"name: \xe9t\xe9\n", "UTF-8"),
         (b"", "mapping"),
         (b"- a\n- b\n", "mapping"),
         (b"\x00\x01", "character"),

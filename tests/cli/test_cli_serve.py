@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_named(home: Home, variable: str) -> None:
 def test_policies_with_faults_are_refused_with_all_of_them(home: Home, tmp_path: Path) -> None:
     shutil.copytree(SHIPPED_POLICIES, tmp_path / "policies", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "policies" / "routes.yaml").write_text("routes: [{name: a}]\n")
-    (tmp_path / "policies" / "broken.yaml").write_bytes(b"name: caf\xe9\n")
+    (tmp_path / "policies" / "broken.yaml").write_bytes(b"name: \xe9t\xe9\n")
     ran = as_process("serve", "--home", home.root, env={"DEID_POLICIES": str(tmp_path / "policies")})
     assert ran.code == 2
     assert f"{tmp_path / 'policies' / 'routes.yaml'}:1: " in ran.err

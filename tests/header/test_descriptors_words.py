@@ -83,18 +83,15 @@ Schwarz Zimmermann Krüger Hofmann Hartmann Schmitt Werner Krause Meier Lehmann 
 Dubois Durand Leroy Moreau Laurent Lefebvre Bertrand Roux Fournier Girard Bonnet Dupont Lambert Rousseau Vincent
 Rossi Ferrari Esposito Bianchi Romano Colombo Ricci Bruno Gallo Conti Silva Santos Oliveira Souza Pereira Costa
 Kowalski Nowak Wójcik Novák Svoboda Nagy Tóth Yılmaz Kaya Demir Ivanov Petrov Popescu Jansen Bakker Visser Hansen
-Larsen Nilsson Korhonen Patel Singh Khan Chen Wang Zhang Tanaka Suzuki Sato Kim Park Choi Tran
+Larsen Nilsson Korhonen Patel Singh Khan Chen Wang Zhang Tanaka Suzuki Sato Kim Choi Tran
 Mary Patricia Jennifer Linda Elizabeth Barbara Susan Jessica Sarah Karen James Robert John Michael William David
 Richard Joseph Charles Christopher Daniel Matthew Anthony Steven Andrew Hans Peter Klaus Jürgen Ursula Monika Petra
 Sabine Claudia Heike Stefan Wolfgang Jean Pierre Michel Philippe Nathalie Isabelle Carlos Jorge Pedro Carmen Lucia
 """
-TECHNICAL_TOO = {"park"}  # a word as well as a name: it stays alone, and goes beside a name or behind a title
 
 
 @pytest.mark.parametrize("name", sorted(set(NAMES.split())))
 def test_frequent_names_are_not_on_the_list(name: str) -> None:
-    if name.lower() in TECHNICAL_TOO:
-        pytest.skip("an English word as well")
     for written in (name, name.upper(), name.lower()):
         assert masked(f"AX {written} T2", OwnWords.of((), WORDS)).text == "AX T2"
 
