@@ -98,7 +98,7 @@ class Engine:
 
     def stop(self, *, timeout_s: int = 20) -> None:
         """Let running legs end (condition 10), then let go of the store. What is left is taken up at the next start."""
-        if self._started_at is None:
+        if not self._lock.held:
             return
         self._started_at = None
         with self._running_lock:
@@ -118,7 +118,11 @@ class Engine:
 
     def reconcile(self) -> int:
         """Enqueue whatever our tables say is unfinished and the engine does not hold. Returns how many."""
-        self._lock.keep()
+        try:
+            self._lock.keep()
+        except EnvironmentFault:
+            self._started_at = None  # somebody else may be at work on this store: the process must end
+            raise
         self._resume_stranded()
         held = {_prefix(workflow.workflow_id) for workflow in _list(status=list(UNFINISHED))}
         count = 0

@@ -30,6 +30,10 @@ class StoreLock:
         self._handle: int | None = None
         self._connection: Connection | None = None
 
+    @property
+    def held(self) -> bool:
+        return self._handle is not None
+
     def take(self) -> None:
         """Raises EnvironmentFault when another process has it, or when the store cannot be reached."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
