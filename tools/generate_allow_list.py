@@ -11,6 +11,7 @@ dictionary, and `tools/vocabulary/`, which people wrote and may edit. Kinds of w
     generic    words of institutions, which alone name none
     ambiguous  known words that are names too; no new words
     person     names that no shape lets pass; no new words
+    titled     the same, when written like a name (Abt, not ABT)
     phrase     terms in these words only
 """
 
@@ -89,7 +90,8 @@ def standard_words(excluded: frozenset[str]) -> set[str]:
 
 
 def generate() -> dict[str, set[str]]:
-    """Folded words by kind. `ambiguous` only flags words of another kind, `person` has none of them."""
+    """Folded words by kind. `ambiguous` only flags words of another kind, `person` and `titled` have none of
+    them."""
     excluded = frozenset(" ".join(sections(VOCABULARY / "not_words.txt")["names"]).split())
     names = {folded for name in excluded for folded in spellings(name)}
     kinds = listed_words()
@@ -99,6 +101,7 @@ def generate() -> dict[str, set[str]]:
     known = kinds["core"] | kinds["word"] | kinds["generic"] | kinds["join"]
     kinds["ambiguous"] &= known
     kinds["person"] -= known
+    kinds["titled"] -= known | kinds["person"]
     return kinds
 
 

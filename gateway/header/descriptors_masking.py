@@ -114,7 +114,7 @@ def masked(text: str, own: OwnWords) -> Masked:
         reading = reading_of(text, own.words)
         mine = list(own.spans(text, reading.tokens))
         known_spans = [*mine, *reading.forms]
-        people = list(people_in(text, reading.tokens, mine, reading.unknown, own.words))
+        people = people_in(text, reading.tokens, mine, reading.unknown, own.words)
         changes = [(start, end, "") for start, end in (*known_spans, *reading.unknown, *people)]
         if not changes and not reading.ages:
             break

@@ -215,7 +215,8 @@ class OwnWords:
         for token in tokens:
             strong = self.is_strong(token.text, least)
             weak = frozenset(number for one in spellings(token.text) for number in self.weak.get(one, ()))
-            initial = len(token.text) == 1 and fold(token.text) in self.initials
+            contrast = token.start > 0 and text[token.start - 1] == "+"  # +C
+            initial = len(token.text) == 1 and fold(token.text) in self.initials and not contrast
             if run and not (
                 (strong or weak or initial) and _BETWEEN_NAMES.fullmatch(text, run[-1][0].end, token.start)
             ):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from gateway.header.descriptors_folding import fold
 from gateway.header.descriptors_own import Span, Token
@@ -25,8 +26,8 @@ _TITLES = _set(
     dott dottssa dra srta schwester mister dhr mevr mevrouw drs doctor doktor docteur доктор проф
     """
 )
-_SHORT_TITLES = _set("dr mr ms sr sra hr fr pd oa ra m")
-_DOTTED_ONLY = _set("sr sra hr fr pd oa ra m")
+_SHORT_TITLES = _set("dr mr ms sr sra hr fr m")
+_DOTTED_ONLY = _set("sr sra hr fr m")
 _TITLE_TAILS = _set("dr med habil phil univ dent prof rer nat")
 _PARTICLES = _set("von van vom zu der den de del della di da do dos du la le ten ter al el bin ben")
 _NOT_A_NAME = _set(
@@ -42,6 +43,15 @@ _AUTHORED = _set(
     """
 )
 _FOR = _set("for patient pt pat name patientin by of from")
+# Capitalised behind "by" or "per", and yet no name.
+_ROLES = _set(
+    """
+    radiologist radiology physician surgeon doctor nurse technologist technician technique protocol request
+    requested order ordered clinic clinician family patient parents mother father report referring referral
+    department emergency consultant ward service team neurology neurosurgery oncology cardiology orthopedics surgery
+    gastroenterology urology the
+    """
+)
 _ANCHORS = _set(
     """
     hospital hospitals clinic clinics infirmary klinik klinikum kliniken krankenhaus spital kantonsspital hopital
@@ -50,7 +60,8 @@ _ANCHORS = _set(
     szpital sanatorio clinica
     """
 )
-_CLOSE = re.compile(r"[\s.,]{0,3}")
+_LABEL_GAP = re.compile(r"[ \t]*[:=]?[ \t]*")
+_CLOSE = re.compile(r"[ \t.,]{0,3}")
 _SPACE = re.compile(r"[\s'’&.-]{1,3}(?:de\s|la\s|of\s)?")
 MAX_NAME_TOKENS = 3
 MAX_HOUSE_TOKENS = 4
@@ -58,20 +69,37 @@ MAX_HOUSE_TOKENS = 4
 
 def people_in(
     text: str, tokens: Sequence[Token], own: Sequence[Span], unknown: Sequence[Span], words: Words
-) -> Iterator[Span]:
+) -> list[Span]:
     """Spans that go with what stands beside them. `own` and `unknown` are masked already."""
     named = {start for start, _ in own}
     strange = {start for start, _ in unknown}
+    found = list(_by_context(text, tokens, named | strange, words))
+    if named or strange:
+        for index, token in enumerate(tokens):
+            if token.start in named or token.start in strange:
+                found += _beside(text, tokens, index, named, strange, words)
+    gone = named | strange | {start for start, _ in found}
+    for author, behind in pairwise(tokens):
+        if (
+            fold(author.text) in _AUTHORED
+            and behind.start in gone
+            and _LABEL_GAP.fullmatch(text, author.end, behind.start)
+        ):
+            found.append((author.start, author.end))  # "by" of nobody would make a name of the next word
+    return found
+
+
+def _by_context(text: str, tokens: Sequence[Token], masked: set[int], words: Words) -> Iterator[Span]:
+    """Names behind titles, behind "by" and "tech", behind "for"."""
     for index, token in enumerate(tokens):
+        folded = fold(token.text)
         if _is_title(text, token):
-            yield from _behind_title(text, tokens, index, named | strange, words)
-        elif fold(token.text) in _AUTHORED:
+            yield from _behind_title(text, tokens, index, masked, words)
+        elif folded in _AUTHORED:
             yield from _initials_of_author(text, tokens, index + 1, words)
-    if not named and not strange:
-        return
-    for index, token in enumerate(tokens):
-        if token.start in named or token.start in strange:
-            yield from _beside(text, tokens, index, named, strange, words)
+            yield from _named_behind(text, tokens, index + 1, masked, words, surely=True)
+        elif folded in _FOR:
+            yield from _named_behind(text, tokens, index + 1, masked, words, surely=False)
 
 
 def _is_title(text: str, token: Token) -> bool:
@@ -97,11 +125,7 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
             at += 1
             continue
         first = not found and token.text.isalpha() and folded not in _NOT_A_NAME
-        more = (
-            token.start in masked
-            or (folded in words.ambiguous and token.text[:1].isupper())
-            or _is_initial(text, token)
-        )
+        more = token.start in masked or (found and _could_be_borne(text, token, words)) or _is_initial(text, token)
         if not (first or more) or any(map(str.isdecimal, token.text)):
             break
         found += 1
@@ -110,6 +134,15 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
             break
     if found:
         yield tokens[index].start, tokens[at - 1].end
+
+
+def _could_be_borne(text: str, token: Token, words: Words) -> bool:
+    """True for a known word behind a first name: one that people bear, at a phrase's end any that is not technical."""
+    folded = fold(token.text)
+    if not token.text[:1].isupper() or not token.text.isalpha():
+        return False
+    ends = token.end == len(text) or text[token.end] in ".,;:/)\r\n"
+    return folded in words.ambiguous or (ends and token.text.istitle() and not words.is_core(folded))
 
 
 def _close(text: str, tokens: Sequence[Token], at: int) -> bool:
@@ -122,13 +155,40 @@ def _is_initial(text: str, token: Token) -> bool:
 
 def _initials_of_author(text: str, tokens: Sequence[Token], at: int, words: Words) -> Iterator[Span]:
     """Initials of whoever did it: by JD, tech: J.S., performed by MK."""
-    if at >= len(tokens) or not re.fullmatch(r"\s*[:=]?\s*", text[tokens[at - 1].end : tokens[at].start]):
+    if at >= len(tokens) or not _LABEL_GAP.fullmatch(text, tokens[at - 1].end, tokens[at].start):
         return
     token = tokens[at]
     if token.text.isupper() and 2 <= len(token.text) <= 3 and not words.knows(token.text):
         yield token.start, token.end
     while at < len(tokens) and _is_initial(text, tokens[at]):
         yield tokens[at].start, tokens[at].end + 1
+        at += 1
+
+
+def _named_behind(
+    text: str, tokens: Sequence[Token], at: int, masked: set[int], words: Words, *, surely: bool
+) -> Iterator[Span]:
+    """Capitalised words behind "by", "tech", "for": Sharp of "tech Sharp", Marrow of "for Enrique Marrow".
+
+    `surely`: the first of them is a name even when everybody knows it as a word. A known one behind a masked one is a
+    name when the phrase ends there, or when it is one of those that people bear.
+    """
+    found = 0
+    while (
+        at < len(tokens)
+        and found < MAX_NAME_TOKENS
+        and _LABEL_GAP.fullmatch(text, tokens[at - 1].end, tokens[at].start)
+    ):
+        token = tokens[at]
+        folded = fold(token.text)
+        if not token.text.istitle() or not token.text.isalpha() or len(token.text) < SHORT_LETTERS:
+            return
+        if token.start not in masked:
+            first = surely and folded not in _ROLES and (folded in words.ambiguous or not words.is_core(folded))
+            if not (_could_be_borne(text, token, words) if found else first):
+                return
+            yield token.start, token.end
+        found += 1
         at += 1
 
 

@@ -47,7 +47,7 @@ class Words:
         by_kind = _shipped()
         self.site = frozenset(found for word in site for found in spellings(word))
         self.core, self.generic = by_kind["core"], by_kind["generic"]
-        self.ambiguous, self._person = by_kind["ambiguous"], by_kind["person"]
+        self.ambiguous, self._person, self._titled = by_kind["ambiguous"], by_kind["person"], by_kind["titled"]
         self._join = by_kind["join"]
         self._known = frozenset().union(*(by_kind[kind] for kind in KNOWN_KINDS)) | self.site
         self._ideographic = frozenset(word for word in self._known if word and is_ideographic(word[0]))
@@ -84,11 +84,9 @@ class Words:
         if not word.isascii() and not _is_latin(word):
             return False
         folded = fold(word)
-        if folded in self._person:
+        if folded in self._person or (folded in self._titled and word.istitle()):
             return False
-        if len(word) <= 2:
-            return True
-        if len(word) <= SHORT_LETTERS and not word.istitle():
+        if len(word) <= SHORT_LETTERS:
             return True
         if len(word) <= VOWELLESS_LETTERS and word.isupper() and not _VOWELS.search(word):
             return True
@@ -164,7 +162,7 @@ def _is_latin(word: str) -> bool:
 
 @cache
 def _shipped() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {kind: set() for kind in (*KNOWN_KINDS, "ambiguous", "person", "phrase")}
+    found: dict[str, set[str]] = {kind: set() for kind in (*KNOWN_KINDS, "ambiguous", "person", "titled", "phrase")}
     for row in read_dated(FOLDER / "descriptor_words.csv")[1]:
         if row["kind"] != "phrase":
             found[row["kind"]].update(row["words"].split())

@@ -90,16 +90,20 @@ def test_a_leg_whose_workflow_is_lost_is_taken_up_again(embedded: Store, status:
 def test_what_the_engine_still_has_is_not_taken_up_twice(store: Store) -> None:
     script = Script()
     go_on = threading.Event()
-    script.act["scrub", "running"] = lambda: go_on.wait(20) and None
-    for key in ("running", "queued", "delayed"):
+    running = [f"running{n}" for n in range(4)]  # as many as one worker process keeps busy
+    for key in running:
+        script.act["scrub", key] = lambda: go_on.wait(20) and None
+    for key in (*running, "queued"):
         script.due[key] = Next(Leg.SCRUB, key, 1)
     engine = store.engine(script, workers=1)
     engine.enqueue(Next(Leg.SCRUB, "delayed", 1, attempt=3, delay_s=60.0))
-    wait_for(lambda: script.count("scrub", "running") == 1)
+    script.due["delayed"] = Next(Leg.SCRUB, "delayed", 1)
+    wait_for(lambda: all(script.count("scrub", key) for key in running))
     assert [engine.reconcile() for _ in range(3)] == [0, 0, 0]
+    assert script.count("scrub", "queued") == 0
     go_on.set()
-    wait_for(lambda: script.ended("running", "queued"))
-    assert script.count("scrub", "running") == script.count("scrub", "queued") == 1
+    wait_for(lambda: script.ended(*running, "queued"))
+    assert [script.count("scrub", key) for key in (*running, "queued", "delayed")] == [1] * 5 + [0]
 
 
 def test_a_leg_whose_store_failed_under_it_is_resumed(embedded: Store, monkeypatch: pytest.MonkeyPatch) -> None:
