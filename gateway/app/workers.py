@@ -56,7 +56,8 @@ class Workers:
         self.count = count
         self._lock = threading.Lock()
         self._pool: ProcessPoolExecutor | None = None
-        self._open: set[ProcessPoolExecutor] = set()
+        self._open: set[ProcessPoolExecutor] = set()  # not yet being shut down
+        self._gone: WeakKeyDictionary[ProcessPoolExecutor, threading.Event] = WeakKeyDictionary()
         self._closed = False
         self._ended = 0  # calls that ended in any pool
         self._calls: WeakKeyDictionary[Future[Any], tuple[ProcessPoolExecutor, Callable[[], Any]]] = WeakKeyDictionary()
@@ -174,13 +175,24 @@ class Workers:
         return pool
 
     def _discard(self, pool: ProcessPoolExecutor) -> None:
-        """Forget a pool, and wait until its processes are gone: they must not write beside their successors."""
+        """Forget a pool, and wait until its processes are gone: they must not write beside their successors.
+
+        One thread alone shuts a pool down. Two would close its pipes twice, and the second time the number of a pipe
+        may be that of another pool's already, which then loses a call and waits for it for ever.
+        """
         with self._lock:
             if self._pool is pool:
                 self._pool = None
-        pool.shutdown(wait=True, cancel_futures=True)
-        with self._lock:
+            mine = pool in self._open
             self._open.discard(pool)
+            gone = self._gone.setdefault(pool, threading.Event())
+        if mine:
+            try:
+                pool.shutdown(wait=True, cancel_futures=True)
+            finally:
+                gone.set()
+        else:
+            gone.wait()
 
 
 def _kill(pool: ProcessPoolExecutor) -> None:
