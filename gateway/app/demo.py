@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +128,20 @@ def send_study(paths: Sequence[Path], port: int) -> bool:
         association.release()
 
 
+def _send_all(studies: Sequence[Sequence[Path]], port: int) -> list[str]:
+    """Send every study; returns the first file of each that was not taken.
+
+    On a thread of its own: Ctrl-C then waits for the association that is under way. Cut off in the middle of one,
+    pynetdicom leaves a thread behind that keeps the process from ending.
+    """
+    pacs = ThreadPoolExecutor(1, thread_name_prefix="pacs")
+    try:
+        answers = [pacs.submit(send_study, paths, port) for paths in studies]
+        return [paths[0].name for paths, answer in zip(studies, answers, strict=True) if not answer.result()]
+    finally:
+        pacs.shutdown(wait=True, cancel_futures=True)
+
+
 def demo_policies(folder: Path, archive_port: int) -> Path:
     """The shipped policies, with the archive of the demo as research-archive."""
     shutil.copytree(SHIPPED_POLICIES, folder, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
@@ -172,7 +187,7 @@ def _perform(root: Path, studies: Sequence[Sequence[Path]]) -> DemoReport:
         gateway = Gateway(home, settings)
         gateway.start()
         try:
-            refused = [paths[0].name for paths in studies if not send_study(paths, gateway.receiver.port)]
+            refused = _send_all(studies, gateway.receiver.port)
             if refused:
                 raise EnvironmentFault(f"the gateway did not take {', '.join(refused)}; see {root / 'gateway.log'}")
             while not gateway.idle():
