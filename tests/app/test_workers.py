@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
@@ -93,9 +93,18 @@ def test_a_worker_that_died_once_is_no_blame(workers: Workers, tmp_path: Path) -
     assert workers.each([partial(die_once, tmp_path / "mark"), partial(double, 1)]) == ["well", 2]
 
 
-def test_a_killer_beside_others_takes_nobody_with_it(workers: Workers) -> None:
+def test_a_killer_beside_others_takes_nobody_with_it(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several studies at once in one pool; one of them kills every worker it gets, again and again."""
     blamed: list[int] = []
+    ended: list[ProcessPoolExecutor] = []
+    shutdown = ProcessPoolExecutor.shutdown
+
+    def slowly(pool: ProcessPoolExecutor, **how: bool) -> None:
+        ended.append(pool)
+        time.sleep(0.05)  # time for another thread to come in
+        shutdown(pool, **how)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "shutdown", slowly)
 
     def innocent(number: int) -> list[int]:
         return workers.each([partial(slow_double, number, 0.05) for _ in range(6)])
@@ -113,6 +122,7 @@ def test_a_killer_beside_others_takes_nobody_with_it(workers: Workers) -> None:
         for one in killers:
             one.result()
     assert len(blamed) == 2
+    assert len(ended) == len({id(pool) for pool in ended})  # nobody's pipes are closed twice
 
 
 def test_a_worker_that_hangs_is_killed_and_who_hung_it_is_to_blame(

@@ -162,8 +162,8 @@ def test_a_sweep_deletes_what_ended_long_ago_and_nothing_else(store: Store, monk
     wait_for(lambda: script.ended("old"))
     wait_for(lambda: set(store.statuses().values()) == {"SUCCESS"})
     assert engine.sweep() == 0
-    monkeypatch.setattr(engine_module, "KEEP_FINISHED_S", 1.0)
-    time.sleep(1.2)
+    monkeypatch.setattr(engine_module, "KEEP_FINISHED_S", 5.0)
+    time.sleep(5.2)
     engine.enqueue(Next(Leg.SCRUB, "waiting", 1, delay_s=60.0))
     engine.enqueue(Next(Leg.SCRUB, "new", 1))
     wait_for(lambda: script.ended("new"))
