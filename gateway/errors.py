@@ -144,7 +144,7 @@ REASONS: dict[str, Reason] = {
             "archive_refuses_syntax",
             _H,
             "the archive accepts no offered transfer syntax for an instance",
-            "enable the syntax there, or transcode by policy",
+            "enable the syntax there, then release the study",
         ),
         Reason("archive_rejects_us", _R, "the archive rejects our AE title", "register it there"),
         Reason(
