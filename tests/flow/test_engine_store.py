@@ -17,7 +17,6 @@ from sqlalchemy.exc import OperationalError
 
 from gateway.errors import Hold
 from gateway.flow import Leg, Next
-from gateway.flow import engine as engine_module
 from gateway.flow.compact import compact_store
 
 HERE = Path(__file__).parent
@@ -155,20 +154,23 @@ def test_a_successor_that_cannot_be_enqueued_is_taken_up_later_and_nothing_of_th
     wait_for(lambda: script.ended("s1"))
 
 
-def test_a_sweep_deletes_what_ended_long_ago_and_nothing_else(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_deletes_what_ended_long_ago_and_nothing_else(store: Store) -> None:
     script = Script()
     engine = store.engine(script)
-    engine.enqueue(Next(Leg.SCRUB, "old", 1))
-    wait_for(lambda: script.ended("old"))
-    wait_for(lambda: set(store.statuses().values()) == {"SUCCESS"})
+    for key in ("old", "new"):
+        engine.enqueue(Next(Leg.SCRUB, key, 1))
+    engine.enqueue(Next(Leg.SCRUB, "waiting", 1, delay_s=600.0))
+    wait_for(lambda: script.ended("old", "new"))
+    wait_for(lambda: sorted(store.statuses().values()) == ["DELAYED"] + ["SUCCESS"] * 6)
     assert engine.sweep() == 0
-    monkeypatch.setattr(engine_module, "KEEP_FINISHED_S", 5.0)
-    time.sleep(5.2)
-    engine.enqueue(Next(Leg.SCRUB, "waiting", 1, delay_s=60.0))
-    engine.enqueue(Next(Leg.SCRUB, "new", 1))
-    wait_for(lambda: script.ended("new"))
+    a_day_and_an_hour = 25 * 3600 * 1000
+    store.sql(
+        f"UPDATE {store.table} SET completed_at = completed_at - :ms WHERE workflow_uuid LIKE '%/old/%'",
+        ms=a_day_and_an_hour,
+    )
     assert engine.sweep() == 3
     assert {workflow.split("/")[1] for workflow in store.statuses()} == {"waiting", "new"}
+    assert engine.sweep() == 0
 
 
 def test_the_engine_logs_through_our_logging_only(embedded: Store, capfd: pytest.CaptureFixture[str]) -> None:
