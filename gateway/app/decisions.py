@@ -33,11 +33,6 @@ RENEWED = {"attempt": 0, "reason": "", "at": "", "held_in": ""}
 NAMES_SOMEBODY = "the reason names something out of the study; it was not kept: write it without names, ids and dates"
 
 
-def held_key(study: StudyRow) -> str:
-    """The key under which a study that never became a job is listed and decided."""
-    return f"{study.study_key}.{study.generation}"
-
-
 class Decisions:
     """Carries out one intent at a time."""
 
