@@ -102,7 +102,7 @@ class Home:
 
     root: Path
 
-    FOLDERS = ("keys", "spool", "work", "held", "vault", "policies", "logs", "journal")
+    FOLDERS = ("keys", "spool", "work", "estimates", "held", "vault", "policies", "logs", "journal")
 
     @property
     def master_key(self) -> Path:
@@ -116,6 +116,11 @@ class Home:
     def work(self) -> Path:
         """Candidates: encoded, not yet cleared or not yet sent. Pseudonymous."""
         return self.root / "work"
+
+    @property
+    def estimates(self) -> Path:
+        """What pixel stages estimated (boxes, masks), by study: computed once, used by every replay."""
+        return self.root / "estimates"
 
     @property
     def held(self) -> Path:

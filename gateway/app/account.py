@@ -10,20 +10,23 @@ from dataclasses import asdict
 from gateway.database import JobRow
 from gateway.study import NotAssessed, Receipt, Step, Verdict
 
+Steps = dict[str, tuple[Step, ...]]  # of each instance, by its name in the job, in the order they were done
 
-def total(steps: Sequence[Step]) -> dict[str, dict[str, int]]:
-    """Counts of all instances, by stage and version: what the ledger tells of a job."""
+
+def is_dropped(steps: Sequence[Step]) -> bool:
+    """True when a stage left the instance out."""
+    return any(step.dropped for step in steps)
+
+
+def total(steps: Steps) -> dict[str, dict[str, int]]:
+    """Counts of all instances, by stage and version, and which instances a stage left out: what the ledger tells."""
     sums: dict[str, Counter[str]] = {}
-    for step in steps:
+    for step in (step for of_instance in steps.values() for step in of_instance):
         sums.setdefault(f"{step.stage}@{step.version}", Counter())["instances"] += 1
         sums[f"{step.stage}@{step.version}"].update(step.counts)
-    return {stage: dict(counts) for stage, counts in sorted(sums.items())}
-
-
-def dropped(names: Sequence[str], steps: Sequence[Step]) -> dict[str, dict[str, int]]:
-    """The instances that a stage left out, by their names in the job: stored and told beside the counts."""
-    out = {name: 1 for name, step in zip(names, steps, strict=True) if step.dropped}
-    return {"dropped": out} if out else {}
+    told = {stage: dict(counts) for stage, counts in sorted(sums.items())}
+    out = {name: 1 for name, of_instance in steps.items() if is_dropped(of_instance)}
+    return {**told, "dropped": out} if out else told
 
 
 def dropped_names(job: JobRow) -> frozenset[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from functools import partial
 
-from gateway.app.account import dropped, dropped_names, identity, told, total
+from gateway.app.account import dropped_names, identity, told, total
+from gateway.app.candidates import Making
 from gateway.app.parts import Parts
-from gateway.app.workers import judge_job, scrub_instance
+from gateway.app.workers import judge_job
 from gateway.database import JobRow
 from gateway.durable import make_folder
 from gateway.errors import Hold
@@ -48,14 +48,12 @@ def scrub(parts: Parts, job: JobRow) -> None:
     folder = make_folder(parts.home.work / job.job_key)
     for stale in folder.iterdir():  # of an earlier round or a crash
         stale.unlink()
-    steps = parts.workers.each(
-        [partial(scrub_instance, pair.original, pair.candidate, snapshot, project_key) for pair in pairs]
-    )
+    policy = parts.policies.of(job.policy_digest)
+    estimates = parts.home.estimates / job.study_key
+    making = Making(parts.workers, policy, snapshot, project_key, job.study_key, estimates)
+    steps = making.candidates(pairs)
     parts.metrics.stage_seconds.labels("scrub").observe(time.perf_counter() - began)
-    if all(step.dropped for step in steps):
-        raise Hold("no_instances")
-    told_steps = {**total(steps), **dropped([pair.name for pair in pairs], steps)}
-    parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(told_steps))
+    parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(total(steps)))
 
 
 def gate(parts: Parts, job: JobRow) -> None:

@@ -16,15 +16,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gateway.app.account import dropped, total
+from gateway.app.account import Steps, total
 from gateway.app.batch import NOT_DICOM, Batch, Progress, StudyResult, by_study
+from gateway.app.candidates import Making, kept
 from gateway.app.handover import Handover, result_of
 from gateway.app.inputs import MACHINE_ERRNOS, Input, Inputs, look_at, unreadable
 from gateway.app.intake import require_sound, sort_out
 from gateway.app.journal import Journal, work_key
 from gateway.app.records import DESTINATION, Cleared, Records
 from gateway.app.sweep import sweep_parts
-from gateway.app.workers import Workers, judge_job, scrub_instance
+from gateway.app.workers import Workers, judge_job
 from gateway.durable import make_folder
 from gateway.errors import GatewayError, Hold, Refuse, Stopping, StudyError
 from gateway.forward import TransportOptions, open_transport
@@ -33,7 +34,7 @@ from gateway.observe import origin
 from gateway.policy import Policy
 from gateway.pseudonyms import Keys, Pseudonyms
 from gateway.settings import Home, Settings
-from gateway.study import State, Step
+from gateway.study import State
 
 AT_ONCE = 128  # files that are examined before the progress bar moves
 
@@ -163,22 +164,18 @@ class Scrub:
         uses = sort_out(examined)
         require_sound(examined, uses)
         pairs = _pairs(batch, uses, make_folder(folder))
-        steps = self._scrub(pairs)
-        told = {**total(steps), **dropped([pair.name for pair in pairs], steps)}
-        pairs = [pair for pair, step in zip(pairs, steps, strict=True) if not step.dropped]
-        if not pairs:
-            raise Hold("no_instances")
+        steps = self._candidates(batch, pairs)
+        pairs = kept(pairs, steps)
         judgement = self.workers.run(judge_job, pairs, self._snapshot, batch.key, DESTINATION, self.keys.seal)
         if judgement.clearance is None:
             return self._end(batch, Hold(judgement.reason, at=judgement.at), judgement, pairs)
-        cleared = self.records.cleared(batch, judgement.clearance, told, judgement)
+        cleared = self.records.cleared(batch, judgement.clearance, total(steps), judgement)
         return cleared if self.policy.release is not None else self.handover.send(cleared)
 
-    def _scrub(self, pairs: Sequence[Pair]) -> list[Step]:
+    def _candidates(self, batch: Batch, pairs: Sequence[Pair]) -> Steps:
         key = Pseudonyms.of_project(self.keys.master, self.project).key
-        return self.workers.each(
-            [partial(scrub_instance, pair.original, pair.candidate, self._snapshot, key) for pair in pairs]
-        )
+        estimates = self.home.estimates / batch.study
+        return Making(self.workers, self.policy, self._snapshot, key, batch.study, estimates).candidates(pairs)
 
     def _end(
         self, batch: Batch, error: StudyError, judgement: Judgement | None = None, pairs: Sequence[Pair] = ()

@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+import pydicom
+
 from gateway.app.policies import restore
 from gateway.durable import PART, publish, sync_file
 from gateway.errors import Drop, Stopping
 from gateway.gate import Judgement, Pair, clear_by_review, judge
 from gateway.header import STAGE_VERSION, scrub_file
 from gateway.observe import log, silence_libraries
+from gateway.pixels import Instance, Work, run_stage
 from gateway.policy import Policy
 from gateway.pseudonyms import Pseudonyms
 from gateway.study import Clearance, Step, Verdict
@@ -218,6 +221,19 @@ def scrub_instance(source: Path, target: Path, snapshot: str, project_key: bytes
     sync_file(part)
     publish(part, target)
     return step
+
+
+def series_of(candidate: Path) -> str:
+    """Which series a candidate belongs to: its new Series Instance UID."""
+    return str(
+        pydicom.dcmread(candidate, stop_before_pixels=True, specific_tags=["SeriesInstanceUID"]).SeriesInstanceUID
+    )
+
+
+def run_pixel_stage(name: str, group: Sequence[Instance], snapshot: str, seed: bytes, store: Path) -> list[Step]:
+    """One pixel stage of the policy on the instances that it sees together. Raises Hold."""
+    policy = policy_of(snapshot)
+    return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed), store)
 
 
 def judge_job(pairs: Sequence[Pair], snapshot: str, job_key: str, destination: str, seal_key: bytes) -> Judgement:

@@ -13,7 +13,7 @@ import pytest
 from houses import add_policy, edit, late, route_all, study, to_folder
 from running import GatewayProcess, running, send, the_job, wait_idle
 
-from gateway.app import clearing
+from gateway.app import candidates
 from gateway.app.serve import Gateway
 from gateway.database import Database
 from gateway.errors import EnvironmentFault
@@ -76,7 +76,7 @@ def test_intents_written_while_nothing_runs_are_carried_out_at_the_start(home: H
 def test_a_poison_study_ends_held_after_three_tries_and_the_others_go_on(
     home: Home, policies: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clearing, "scrub_instance", poison.scrub)
+    monkeypatch.setattr(candidates, "scrub_instance", poison.scrub)
     (deadly,) = study()
     deadly.ImageComments = poison.DEADLY.decode()
     others = [study()[0] for _ in range(6)]
@@ -96,7 +96,7 @@ def test_a_poison_study_ends_held_after_three_tries_and_the_others_go_on(
 def test_stop_with_work_in_flight_and_start_again_goes_on(
     home: Home, policies: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clearing, "scrub_instance", poison.scrub)
+    monkeypatch.setattr(candidates, "scrub_instance", poison.scrub)
     slow = [study()[0] for _ in range(4)]
     for ds in slow:
         ds.ImageComments = poison.SLOW.decode()

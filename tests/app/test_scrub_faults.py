@@ -13,6 +13,7 @@ from processes import alive_in_group, wait_until
 from scrubbing import Scrubbing, ends, process, tree, write_study
 from unprivileged import obey_modes
 
+import gateway.app.candidates
 import gateway.app.scrub
 import gateway.forward.folder
 from gateway.app.inputs import Input, look_at
@@ -59,7 +60,7 @@ def test_a_study_that_kills_its_workers_is_held_and_its_neighbours_go_on(
     scrub: Scrubbing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_poisoned(tmp_path / "src")
-    monkeypatch.setattr(gateway.app.scrub, "scrub_instance", dies_of_poison)
+    monkeypatch.setattr(gateway.app.candidates, "scrub_instance", dies_of_poison)
     results = scrub(tmp_path / "src")
     assert ends(results) == [("held", "stage_failed")] + [("sent", "")] * 5
     assert {r.at for r in results} == {"", "worker_lost"}
@@ -80,7 +81,7 @@ def test_a_fault_that_nobody_foresaw_holds_its_study_and_says_no_value(
     scrub: Scrubbing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_poisoned(tmp_path / "src")
-    monkeypatch.setattr(gateway.app.scrub, "scrub_instance", breaks_on_poison)
+    monkeypatch.setattr(gateway.app.candidates, "scrub_instance", breaks_on_poison)
     results = scrub(tmp_path / "src")
     assert ends(results) == [("held", "stage_failed")] + [("sent", "")] * 5
     assert any(r.at.startswith("ZeroDivisionError in ") for r in results)

@@ -1,0 +1,96 @@
+"""From originals to candidates: the header of each instance, then the pixel stages of the policy, in its order.
+
+`serve` and `scrub` both go through here. A stage sees the instances that its scope puts together; groups run side by
+side in the worker pool.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from gateway.app.account import Steps, is_dropped
+from gateway.app.workers import Workers, run_pixel_stage, scrub_instance, series_of
+from gateway.durable import make_folder
+from gateway.errors import Hold
+from gateway.gate import Pair
+from gateway.pixels import Instance, Scope
+from gateway.policy import Policy
+from gateway.pseudonyms import derive
+from gateway.study import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How the candidates of one study are made. `estimates` is the folder of what stages estimated for this study."""
+
+    workers: Workers
+    policy: Policy
+    snapshot: str
+    project_key: bytes
+    study_key: str
+    estimates: Path
+
+    def candidates(self, pairs: Sequence[Pair]) -> Steps:
+        """Write the candidate of every pair but those that a stage drops. Raises Hold or Refuse; Hold("no_instances")
+        when everything was dropped.
+        """
+        steps = self._headers(pairs)
+        for name, stage in self.policy.pixels:
+            left = [pair for pair in pairs if not is_dropped(steps[pair.name])]
+            for pair, step in self._stage(name, stage.SCOPE, left):
+                steps[pair.name] += (step,)
+                if step.dropped:
+                    pair.candidate.unlink(missing_ok=True)
+        if all(map(is_dropped, steps.values())):
+            raise Hold("no_instances")
+        return steps
+
+    def _headers(self, pairs: Sequence[Pair]) -> Steps:
+        calls = [
+            partial(scrub_instance, pair.original, pair.candidate, self.snapshot, self.project_key) for pair in pairs
+        ]
+        return {pair.name: (step,) for pair, step in zip(pairs, self.workers.each(calls), strict=True)}
+
+    def _stage(self, name: str, scope: Scope, pairs: Sequence[Pair]) -> list[tuple[Pair, Step]]:
+        if not pairs:
+            return []
+        seed = derive(self.project_key, "pixels", name, self.study_key)
+        store = make_folder(self.estimates)
+        groups = self._groups(scope, pairs)
+        calls = [
+            partial(
+                run_pixel_stage,
+                name,
+                [Instance(pair.name, pair.original, pair.candidate) for pair in group],
+                self.snapshot,
+                seed,
+                store,
+            )
+            for group in groups
+        ]
+        done = self.workers.each(calls)
+        return [
+            (pair, step)
+            for group, steps in zip(groups, done, strict=True)
+            for pair, step in zip(group, steps, strict=True)
+        ]
+
+    def _groups(self, scope: Scope, pairs: Sequence[Pair]) -> list[list[Pair]]:
+        if scope is Scope.INSTANCE:
+            return [[pair] for pair in pairs]
+        if scope is Scope.STUDY:
+            return [list(pairs)]
+        series = self.workers.each([partial(series_of, pair.candidate) for pair in pairs])
+        groups: dict[str, list[Pair]] = defaultdict(list)
+        for pair, uid in zip(pairs, series, strict=True):
+            groups[uid].append(pair)
+        return list(groups.values())
+
+
+def kept(pairs: Sequence[Pair], steps: Steps) -> list[Pair]:
+    """The pairs that go on."""
+    return [pair for pair in pairs if not is_dropped(steps[pair.name])]
