@@ -18,6 +18,8 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY gateway gateway
 COPY policies policies
 RUN /opt/deid/bin/pip install --constraint constraints.txt '.[cluster]' \
+    && /opt/deid/bin/pip uninstall --yes opencv-python \
+    && /opt/deid/bin/pip install --constraint constraints.txt --no-deps opencv-python-headless \
     && /opt/deid/bin/pip uninstall --yes pip setuptools
 
 FROM ${PYTHON_IMAGE}

@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 NAME ?=
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# rapidocr asks for opencv-python, which needs libraries of a desktop; the headless build is the same module without.
+HEADLESS := $(PIP) uninstall --yes opencv-python 2>/dev/null && $(PIP) install --no-deps -c constraints.txt opencv-python-headless
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev peers pin demo serve test lint format bench clean
@@ -16,11 +19,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e .
+	@$(HEADLESS)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@$(HEADLESS)
 	@touch $@
 
 setup: $(STAMP) ## create .venv and install what running needs

@@ -35,6 +35,7 @@ def resolved() -> dict[str, str]:
 def main() -> None:
     pins = resolved()
     del pins["deid-gateway"]
+    pins["opencv-python-headless"] = pins["opencv-python"]  # what takes its place, see the Makefile
     lines = sorted(f"{name}=={version}\n" for name, version in pins.items())
     (ROOT / "constraints.txt").write_text(HEAD + "".join(lines), encoding="utf-8")
     print(f"constraints.txt: {len(pins)} packages")

@@ -16,8 +16,9 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = "deid-gateway"
+STANDS_IN = {"opencv-python": "opencv-python-headless"}  # Makefile and Dockerfile put it there: no desktop libraries
 
-PERMISSIVE = re.compile(r"\b(Apache|MIT|BSD|ISC|PSF|Python Software Foundation|MPL-2\.0)", re.IGNORECASE)
+PERMISSIVE = re.compile(r"\b(Apache|MIT|BSD|ISC|PSF|Python Software Foundation|MPL[- ]2\.0)", re.IGNORECASE)
 # LGPL: used as a library, unmodified, replaceable by the user; only with the extra [cluster].
 LGPL = {"psycopg", "psycopg-binary"}
 
@@ -40,6 +41,7 @@ def everything(names: list[str]) -> set[str]:
     while todo:
         requirement = todo.pop()
         name = canonicalize_name(requirement.name)
+        name = STANDS_IN.get(name, name)
         if name in found:
             continue
         found.add(name)
