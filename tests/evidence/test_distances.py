@@ -1,0 +1,62 @@
+"""Distances agree with scipy's, which is the oracle; the nearest are found in bounded blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+
+from gateway.evidence import METRICS, distances, nearest
+
+SCIPY = {"canberra": "canberra", "cosine": "cosine", "euclid": "euclidean"}
+
+
+def test_zero_over_zero_is_zero_in_canberra() -> None:
+    # 1/3 + (0/0 := 0) + 1, so that 1/(1+d) = 0.428571
+    found = distances(np.array([[1.0, 0.0, -2.0]]), np.array([[2.0, 0.0, 2.0]]), "canberra")
+    assert found[0, 0] == pytest.approx(4 / 3, rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 130, 3), (65, 64, 512)])
+def test_every_metric_is_scipys(metric: str, shape: tuple[int, int, int]) -> None:
+    n, m, d = shape
+    generator = np.random.default_rng(n)
+    a, b = generator.normal(size=(n, d)).astype(np.float32), generator.normal(size=(m, d)).astype(np.float32)
+    np.testing.assert_allclose(distances(a, b, metric), cdist(a, b, SCIPY[metric]), rtol=1e-5, atol=2e-6)
+
+
+@given(rows=arrays(np.float32, (4, 5), elements=st.sampled_from([-2.0, -1e-20, 0.0, 1e-20, 0.5, 3.0])))
+@settings(max_examples=60, deadline=None)
+def test_canberra_of_zeros_small_and_opposite_values(rows: np.ndarray) -> None:
+    with np.errstate(all="ignore"):
+        expected = cdist(rows.astype(np.float64), rows.astype(np.float64), "canberra")
+    np.testing.assert_allclose(distances(rows, rows, "canberra"), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_nearest_of_many_blocks_are_those_of_the_whole(metric: str) -> None:
+    generator = np.random.default_rng(1)
+    queries, gallery = generator.normal(size=(9, 12)), generator.normal(size=(101, 12))
+    gallery[50] = gallery[3]  # a tie: the smaller index comes first
+    at, near = nearest(queries, gallery, metric, 5, block_rows=16)
+    whole = distances(queries, gallery, metric)
+    np.testing.assert_array_equal(at, np.argsort(whole, axis=1, kind="stable")[:, :5])
+    np.testing.assert_allclose(near, np.sort(whole, axis=1)[:, :5], rtol=1e-6)
+
+
+def test_more_neighbours_than_there_are() -> None:
+    at, near = nearest(np.zeros((2, 3)), np.ones((2, 3)), "euclid", 5)
+    assert at.tolist() == [[0, 1], [0, 1]]
+    assert near.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(np.zeros((2, 3)), np.zeros((2, 4))), (np.zeros(3), np.zeros((1, 3))), (np.full((1, 2), np.nan),) * 2]
+)
+def test_embeddings_that_do_not_fit_are_refused(a: np.ndarray, b: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="embedding"):
+        distances(a, b, "cosine")
