@@ -4,7 +4,7 @@ Evidence is counted by person, not by image (DESIGN.md section 5). Nothing here 
 arrays and opaque labels in, figures with bounds out. Every random draw takes a generator.
 """
 
-from gateway.evidence.attributes import Inference, infer_across, infer_within
+from gateway.evidence.attributes import TREES, Inference, infer_across, infer_within
 from gateway.evidence.distances import METRICS, Metric, distances, nearest
 from gateway.evidence.isolation import Isolation, record_isolation
 from gateway.evidence.linkability import Linkability, d_sys, linkability, separation
@@ -13,6 +13,7 @@ from gateway.evidence.retrieval import CumulativeMatch, FixedGallery, fixed_gall
 
 __all__ = [
     "METRICS",
+    "TREES",
     "CumulativeMatch",
     "FixedGallery",
     "Inference",

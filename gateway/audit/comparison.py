@@ -1,0 +1,84 @@
+"""Before and after: released embeddings against the originals' of the same scans, two attacks apart.
+
+    same_scan     the attacker holds the original of this very scan
+    other_visit   another session's original; only people who have one
+
+Every attacker must first succeed on the untouched originals, or its figure is void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from gateway.audit.inputs import AuditInput
+from gateway.audit.measures import Options, Table, densities, measured, stream
+from gateway.errors import UsageError
+from gateway.evidence import METRICS, fixed_gallery, leave_one_out, score_pairs, score_same_scan
+
+WORKS_AT_P = 0.01  # an attacker that finds nothing on untouched originals says nothing by its silence
+
+
+def compare(
+    before: AuditInput, after: AuditInput, options: Options, tick: Callable[[str, int, int], None]
+) -> dict[str, Any]:
+    """The report of A (originals) against B (released). Raises UsageError for files that are not of the same scans."""
+    if before.columns["scan"] != after.columns["scan"] or before.columns["subject"] != after.columns["subject"]:
+        raise UsageError("A and B must hold the same scans of the same people in the same order")
+    encoders = [name for name in before.embeddings if name in after.embeddings]
+    if not encoders:
+        raise UsageError("A and B have no encoder in common")
+    work = [(encoder, metric, attack) for encoder in encoders for metric in METRICS for attack in ATTACKS]
+    rows: Table = []
+    for done, (encoder, metric, attack) in enumerate(work):
+        tick(f"{encoder}, {metric}, {attack}", done, len(work))
+        rows.append(_row(before, after, encoder, metric, attack, options))
+    tick("done", len(work), len(work))
+    return {
+        "kind": "comparison",
+        "synthetic": options.synthetic,
+        "scans": len(before.people.subject),
+        "people": before.people.count,
+        "options": asdict(options),
+        "tables": {"attacks": rows},
+    }
+
+
+ATTACKS = ("same_scan", "other_visit")
+
+
+def _row(before: AuditInput, after: AuditInput, encoder: str, metric: str, attack: str, o: Options) -> dict[str, Any]:
+    originals, released, people = before.embeddings[encoder], after.embeddings[encoder], before.people
+    row: dict[str, Any] = {"encoder": encoder, "metric": metric, "attack": attack}
+    try:
+        if attack == "same_scan":
+            pairs = score_same_scan(released, originals, people, metric)
+        else:
+            pairs = score_pairs(released, people, metric, gallery=originals)
+        untouched = score_pairs(originals, people, metric)
+        was = measured(untouched, o, encoder, metric, "before")
+        now = measured(pairs, o, encoder, metric, attack)
+        works = leave_one_out(originals, people, metric).rank1
+        size = min(o.gallery, now.people_with_mates)
+        found = fixed_gallery(
+            released,
+            people,
+            metric,
+            stream(o, encoder, metric, attack, "gallery"),
+            gallery=originals,
+            size=size,
+            draws=o.draws,
+            same_scan=attack == "same_scan",
+        )
+    except ValueError as error:
+        return {**row, "no_evidence": str(error)}
+    return {
+        **row,
+        "d_sys_before": asdict(was),
+        "d_sys": asdict(now),
+        "rank1_before": works,
+        "void": was.p > WORKS_AT_P,
+        "fixed_gallery": asdict(found),
+        "densities": densities(pairs),
+    }

@@ -1,0 +1,210 @@
+"""The report for people: one HTML file that needs nothing else, and the same figures as JSON beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from gateway.audit.figures import bar_figure, density_figure
+from gateway.durable import writing
+
+JSON, HTML = "audit.json", "audit.html"
+Row = Mapping[str, Any]
+Cells = tuple[tuple[str, Callable[[Row], str]], ...]
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1d2126;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #d5d9de}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;color:#555}
+td{white-space:nowrap}td[colspan]{white-space:normal}
+td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #e6e8eb}
+td:first-child,th:first-child{text-align:left}th{font-weight:600;background:#f4f5f7}
+.mark{background:#fff3cd;border:1px solid #e3b23c;padding:.5rem 1rem}
+.figures{margin-top:1.2rem;display:flex;flex-wrap:wrap;gap:1rem}.figures svg{max-width:100%;height:auto}
+.scroll{overflow-x:auto}@media print{body{margin:0}}
+"""
+
+
+def write_report(report: Mapping[str, Any], folder: Path) -> tuple[Path, Path]:
+    """Write audit.json and audit.html (0600, whole or not at all) into `folder`; their paths."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    data, page = folder / JSON, folder / HTML
+    with writing(data) as file:
+        file.write(json.dumps(report, indent=1, sort_keys=True).encode() + b"\n")
+    with writing(page) as file:
+        file.write(html_of(report).encode())
+    return data, page
+
+
+def html_of(report: Mapping[str, Any]) -> str:
+    """The page. Every text that came from a file is escaped."""
+    body = "".join(_comparison(report) if report["kind"] == "comparison" else _audit(report))
+    title = "What remains linkable after anonymisation" if report["kind"] == "comparison" else "Linkability audit"
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style>'
+        f"<main><h1>{title}</h1>{_head(report)}{body}</main></html>\n"
+    )
+
+
+def _head(report: Mapping[str, Any]) -> str:
+    marks = ""
+    if report["synthetic"]:
+        marks += '<p class="mark"><strong>Synthetic</strong>: these people do not exist.</p>'
+    if report["kind"] == "audit" and not report["enough_people"]:
+        marks += '<p class="mark">Fewer than 50 people: no evidence for a release, whatever the figures say.</p>'
+    return (
+        f"<p>{report['people']} people, {report['scans']} scans. Bounds are one-sided and by person: the 99th "
+        "percentile of a bootstrap for D<sub>sys</sub>, 95 % for rank-1 and attributes. A limit compares with a bound, "
+        "and for D<sub>sys</sub> with what it has over the reading of shuffled labels. This report makes no claim of "
+        "anonymity; a comparison of encoders isolates no cause, for they differ in training, input and size at once."
+        "</p>" + marks
+    )
+
+
+def _audit(report: Mapping[str, Any]) -> Iterable[str]:
+    tables = report["tables"]
+    linkage = [row for row in tables["linkage"] if "d_sys" in row]
+    yield "<h2>Linkage and re-identification</h2>"
+    yield _table(tables["linkage"], LINKAGE, "another visit of the same person; ω = 1 unless said otherwise")
+    if linkage:
+        bars = [(f"{r['encoder']}, {r['metric']}", *_bar(r["d_sys"])) for r in linkage]
+        yield f'<div class="figures">{bar_figure(bars, "D_sys with its upper bound", "shuffled labels")}'
+        yield "".join(density_figure(r["densities"], f"{r['encoder']}, {r['metric']}") for r in linkage) + "</div>"
+    for name, title, cells, note in SECTIONS:
+        if tables.get(name):
+            yield f"<h2>{title}</h2>" + _table(tables[name], cells, note)
+
+
+def _comparison(report: Mapping[str, Any]) -> Iterable[str]:
+    rows = report["tables"]["attacks"]
+    yield "<h2>Two attacks on what is released</h2>"
+    yield _table(rows, ATTACKS, "void: the attacker finds nobody on the untouched originals either")
+    drawn = [row for row in rows if "d_sys" in row]
+    if drawn:
+        names = [f"{r['encoder']}, {r['metric']}, {r['attack'].replace('_', ' ')}" for r in drawn]
+        bars = [(name, *_bar(r["d_sys"])) for name, r in zip(names, drawn, strict=True)]
+        yield f'<div class="figures">{bar_figure(bars, "D_sys after, with its upper bound", "shuffled labels")}'
+        yield "".join(density_figure(r["densities"], n) for n, r in zip(names, drawn, strict=True)) + "</div>"
+
+
+def _bar(found: Row) -> tuple[float, float, float]:
+    return found["value"], found["upper"], found["null_mean"]
+
+
+def _table(rows: Iterable[Row], cells: Cells, note: str) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in cells)
+    body = "".join(_row(row, cells) for row in rows)
+    return f'<div class="scroll"><table><caption>{escape(note)}</caption><tr>{head}</tr>{body}</table></div>'
+
+
+def _row(row: Row, cells: Cells) -> str:
+    if "no_evidence" in row:
+        named = [str(row[key]) for key in ("encoder", "metric", "attack", "attribute", "value", "gap") if key in row]
+        text = f"{', '.join(named)}: no evidence ({row['no_evidence']})"
+        return f'<tr><td colspan="{len(cells)}">{escape(text)}</td></tr>'
+    return "<tr>" + "".join(f"<td>{escape(read(row))}</td>" for _, read in cells) + "</tr>"
+
+
+def _text(*keys: str) -> Callable[[Row], str]:
+    return lambda row: str(_at(row, keys))
+
+
+def _share(*keys: str) -> Callable[[Row], str]:
+    return lambda row: f"{100 * float(_at(row, keys)):.1f} %"
+
+
+def _figure(*keys: str) -> Callable[[Row], str]:
+    return lambda row: f"{float(_at(row, keys)):.3f}"
+
+
+def _at(row: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        row = row[key]
+    return row
+
+
+_D_SYS: Cells = (
+    ("D_sys", _figure("d_sys", "value")),
+    ("upper", _figure("d_sys", "upper")),
+    ("shuffled", _figure("d_sys", "null_mean")),
+    ("excess, upper", _figure("d_sys", "excess_upper")),
+    ("p", _figure("d_sys", "p")),
+)
+_WHO: Cells = (("encoder", _text("encoder")), ("metric", _text("metric")))
+LINKAGE: Cells = (
+    *_WHO,
+    *_D_SYS,
+    ("AUC", _figure("auc")),
+    ("EER", _figure("eer")),
+    ("rank-1, leave one out", _share("rank1", "rank1")),
+    ("upper", _share("rank1", "upper")),
+    ("gallery", _text("fixed_gallery", "gallery")),
+    ("rank-1, one mate", _share("fixed_gallery", "rank1")),
+    ("upper", _share("fixed_gallery", "upper")),
+    ("chance", _share("fixed_gallery", "chance")),
+)
+ATTACKS: Cells = (
+    *_WHO,
+    ("attack", lambda row: str(row["attack"]).replace("_", " ")),
+    ("D_sys before", _figure("d_sys_before", "value")),
+    *_D_SYS,
+    ("rank-1 before", _share("rank1_before")),
+    ("rank-1, one mate", _share("fixed_gallery", "rank1")),
+    ("upper", _share("fixed_gallery", "upper")),
+    ("chance", _share("fixed_gallery", "chance")),
+    ("void", lambda row: "void" if row["void"] else ""),
+)
+SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
+    (
+        "attributes",
+        "What can be inferred",
+        (
+            ("encoder", _text("encoder")),
+            ("attribute", _text("attribute")),
+            ("where", _text("where")),
+            ("balanced accuracy", _share("balanced_accuracy")),
+            ("lower", _share("lower")),
+            ("upper", _share("upper")),
+            ("precision", _share("precision")),
+            ("chance", _share("chance")),
+            ("p", _figure("p")),
+            ("people", _text("people")),
+        ),
+        "random forest, folds without common people; by person; control for head size before blaming anatomy",
+    ),
+    (
+        "worst_people",
+        "Worst people",
+        (
+            *_WHO,
+            ("people", _text("people")),
+            ("found each time", _text("always_found")),
+            ("never found", _text("never_found")),
+            ("mean", _share("mean")),
+            ("95th percentile", _share("percentile_95")),
+        ),
+        "share of a person's scans that are matched at rank 1",
+    ),
+    ("time_gap", "By time between the scans", (*_WHO, ("gap", _text("gap")), *_D_SYS), "mated pairs in each range"),
+    (
+        "strata",
+        "By group",
+        (*_WHO, ("attribute", _text("attribute")), ("value", _text("value")), ("people", _text("people")), *_D_SYS),
+        "bounds are not corrected for the number of groups that are looked at",
+    ),
+    (
+        "capped",
+        "Two to five scans of each person",
+        (
+            *_WHO,
+            ("rank-1, all scans", _share("rank1_full")),
+            ("capped, mean", _share("rank1_capped_mean")),
+            ("sd", _share("rank1_capped_sd")),
+        ),
+        "ten random subsamples; rank-1 rises with the mates that a query has",
+    ),
+)

@@ -1,0 +1,87 @@
+"""`audit` and `audit compare`: how linkable embeddings are, before a release and after an anonymiser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typer.core import TyperGroup
+
+from gateway.cli.output import errors, say
+
+Metadata = Annotated[
+    Path, typer.Option("--metadata", metavar="CSV", help="scan, subject; optional session, date, site, dataset, sex …")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where audit.html and audit.json go.")]
+Seed = Annotated[int, typer.Option(help="Decides every random draw: the same seed gives the same figures.")]
+Replicates = Annotated[int, typer.Option(min=100, help="Bootstrap draws and permutations of each bound.")]
+Synthetic = Annotated[bool, typer.Option("--synthetic", help="Mark the report: these people do not exist.")]
+
+
+class _RunByDefault(TyperGroup):
+    """`audit FILE …` means `audit run FILE …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named or not args else ["run", *args])
+
+
+app = typer.Typer(
+    cls=_RunByDefault, no_args_is_help=True, help="How linkable are these people? Figures with bounds, as a page."
+)
+
+
+@app.command()
+def run(
+    embeddings: Annotated[
+        Path, typer.Argument(metavar="EMBEDDINGS.npz", help="`scan` names, and one (scans, d) array for each encoder.")
+    ],
+    metadata: Metadata,
+    out: Out,
+    seed: Seed = 0,
+    replicates: Replicates = 1000,
+    synthetic: Synthetic = False,
+) -> int:
+    """Linkage, rank-1, inferred attributes, worst people, time gaps and groups, for each encoder."""
+    from gateway.audit import Options, measure, read_inputs, write_report
+
+    data = read_inputs(embeddings, metadata)
+    options = Options(seed=seed, replicates=replicates, permutations=replicates - 1, synthetic=synthetic)
+    with _progress() as tick:
+        report = measure(data, options, tick)
+    _, page = write_report(report, out)
+    say(f"{report['people']} people, {report['scans']} scans; open {page}")
+    return 0
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="BEFORE.npz", help="Embeddings of the originals.")],
+    after: Annotated[Path, typer.Argument(metavar="AFTER.npz", help="Of what is released, same scans, same order.")],
+    metadata: Metadata,
+    out: Out,
+    seed: Seed = 0,
+    replicates: Replicates = 1000,
+    synthetic: Synthetic = False,
+) -> int:
+    """What an attacker who holds originals still finds: of this very scan, and of another visit."""
+    from gateway.audit import Options, compare, read_inputs, write_report
+
+    options = Options(seed=seed, replicates=replicates, permutations=replicates - 1, synthetic=synthetic)
+    with _progress() as tick:
+        report = compare(read_inputs(before, metadata), read_inputs(after, metadata), options, tick)
+    _, page = write_report(report, out)
+    say(f"{report['people']} people, {report['scans']} scans; open {page}")
+    return 0
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("reading")
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
