@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli import demo, gateway_commands, held, ledger, policy, scrub, text
+from gateway.cli import audit, demo, gateway_commands, held, keys, ledger, lookup, policy, scrub, text, vault
 from gateway.cli.endings import ENVIRONMENT, INTERRUPTED, USAGE, ending
 from gateway.cli.output import complain, say
 
@@ -55,8 +55,12 @@ for command in (
     app.command()(command)
 app.add_typer(policy.app, name="policy")
 app.add_typer(held.app, name="held")
+policy.app.command()(lookup.lookup)
+app.add_typer(keys.app, name="keys")
+app.add_typer(vault.app, name="vault")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(text.app, name="text")
+app.add_typer(audit.app, name="audit")
 app.command(name="cohort-hash")(gateway_commands.cohort_hash)
 
 
