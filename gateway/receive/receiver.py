@@ -81,6 +81,11 @@ class Receiver:
         self._acceptor.start()
         log("receiver_started", host=host, port=self.port)
 
+    @property
+    def alive(self) -> bool:
+        """True while connections are taken."""
+        return self._acceptor is not None and self._acceptor.is_alive()
+
     def stop(self) -> None:
         """Stop accepting, end idle associations, let running C-STOREs be answered, at the longest for STOP_GRACE_S."""
         with self._lock:
