@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,7 @@ def _words(value: object) -> object:
 
 
 Words = Annotated[tuple[str, ...], NoDecode]
+Urls = Annotated[Mapping[str, SecretStr], NoDecode]
 
 
 class Settings(BaseSettings):
@@ -38,6 +40,9 @@ class Settings(BaseSettings):
     key: SecretStr | None = Field(None, description="master key, hex; else HOME/keys/master.key or DEID_KEY_FILE")
     key_file: Path | None = Field(None, description="file that holds the master key in hex, mode 0600")
     database_url: str = Field("", description="SQLAlchemy URL; empty = SQLite in HOME (embedded)")
+    lookup_urls: Urls = Field(
+        {}, description="databases with look-up tables: name=URL, spaces between several; policies name them (sql:)"
+    )
 
     ae_title: str = Field("DEID", max_length=16, description="our AE title, called by the PACS, calling the archive")
     dicom_host: str = Field("127.0.0.1", description="address that the DICOM port binds to")
@@ -68,6 +73,18 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return _words(value)
+
+    @field_validator("lookup_urls", mode="before")
+    @classmethod
+    def _named(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [word.partition("=") for word in value.split()]
+        if not all(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,62}", name) and url for name, _, url in pairs):
+            raise ValueError("each is name=URL; names are small letters, digits and dashes")
+        if len({name for name, _, _ in pairs}) < len(pairs):
+            raise ValueError("a name is there twice")
+        return {name: url for name, _, url in pairs}
 
     @field_validator("allowed_peers")
     @classmethod
@@ -105,8 +122,18 @@ class Home:
     FOLDERS = ("keys", "spool", "work", "estimates", "held", "vault", "policies", "logs", "journal")
 
     @property
+    def keys(self) -> Path:
+        """The master key, the keys that pseudonyms were rotated to, the vault's key."""
+        return self.root / "keys"
+
+    @property
     def master_key(self) -> Path:
-        return self.root / "keys" / "master.key"
+        return self.keys / "master.key"
+
+    @property
+    def vault(self) -> Path:
+        """Who is behind a pseudonym, encrypted; empty unless a policy asks for it."""
+        return self.root / "vault"
 
     @property
     def spool(self) -> Path:

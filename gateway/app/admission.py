@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from gateway.app.intake import Examined, Known, examine, require_sound, sort_out
+from gateway.app.intake import Examined, Known, examine, persons_of, require_sound, sort_out
 from gateway.app.parts import Parts
 from gateway.app.sending import delivered
 from gateway.database import InstanceRow, Job, JobRow
+from gateway.errors import Hold
 from gateway.observe import log
 from gateway.pseudonyms import Keys
 from gateway.route import gather, route
@@ -43,7 +44,10 @@ class Admission:
             {"serial": row.serial, "sha256": entry.sha256, "patient_key": entry.patient_key, "use": use}
             for row, entry, use in zip(rows, examined, uses, strict=True)
         )
-        require_sound(examined, uses, known)
+        require_sound(examined, uses)
+        persons = persons_of(examined, known)
+        if len(persons) > 1 and not p.policies.merge_people():
+            raise Hold("mixed_patients")
         if known and "use" not in uses:
             p.ledger.append(
                 "duplicate",
@@ -55,7 +59,7 @@ class Admission:
             p.database.merge_generation(study_key, generation, into=max(entry.generation for entry in known))
             log("duplicates_only", study=study_key, generation=generation, instances=len(rows))
             return True
-        name, new_jobs = self._jobs(study_key, generation, rows, examined[0].patient_key)
+        name, new_jobs = self._jobs(study_key, generation, rows, persons)
         p.ledger.append(
             "routed",
             f"routed/{study_key}/g{generation}/r{study.round}",
@@ -100,7 +104,7 @@ class Admission:
         return not ended or bool(delivered(self.parts.database.receipts(job.job_key)))
 
     def _jobs(
-        self, study_key: str, generation: int, rows: Sequence[InstanceRow], patient_key: str
+        self, study_key: str, generation: int, rows: Sequence[InstanceRow], persons: frozenset[str]
     ) -> tuple[str, list[Job]]:
         """The jobs of a generation: those of another one again (same policy digest), else by routing.
 
@@ -112,6 +116,8 @@ class Admission:
         for other in sorted(others, key=lambda number: (number > generation, abs(number - generation))):
             jobs = [job for job in p.database.jobs_of(study_key, other) if self._stands(job)]
             if jobs:
+                for job in jobs if len(persons) > 1 else ():
+                    p.mapper.person_of(persons, p.policies.of(job.policy_digest).header.patient_id)
                 return jobs[0].route, [self._again(job, generation) for job in jobs]
         found = route(
             gather(paths), p.policies.current.routes, cohort_key=p.keys.cohort, cohorts_folder=p.settings.policies
@@ -119,6 +125,7 @@ class Admission:
         new_jobs = []
         for target in found.targets:
             policy = p.policies.current.policies[target.policy]
+            person = p.mapper.person_of(persons, policy.header.patient_id)
             p.policies.keep(policy)
             new_jobs.append(
                 Job(
@@ -132,7 +139,7 @@ class Admission:
                     policy=target.policy,
                     policy_digest=policy.digest,
                     destination=target.destination,
-                    subject=p.keys.opaque("subject", target.project, patient_key),
+                    subject=p.keys.opaque("subject", target.project, person),
                 )
             )
         return found.name, new_jobs

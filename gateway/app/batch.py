@@ -89,6 +89,11 @@ def find_policy(reference: str, folder: Callable[[], Path]) -> Policy:
     raise UsageError(f"no policy {reference}; {hint}")
 
 
+def tables_beside(reference: str, folder: Path) -> Path:
+    """Where the lookup and merge tables of a policy lie: in its own folder."""
+    return Path(reference).absolute().parent if Path(reference).is_file() else folder
+
+
 def require_project(name: str) -> str:
     """A project's name as routes.yaml would take it: another spelling means other pseudonyms. Raises UsageError."""
     fault = name_fault("the project", name)

@@ -19,7 +19,7 @@ from gateway.errors import Hold
 from gateway.gate import Pair
 from gateway.pixels import Instance, Scope
 from gateway.policy import Policy
-from gateway.pseudonyms import derive
+from gateway.pseudonyms import Pseudonyms, derive
 from gateway.study import Step
 
 
@@ -30,7 +30,7 @@ class Making:
     workers: Workers
     policy: Policy
     snapshot: str
-    project_key: bytes
+    pseudonyms: Pseudonyms
     study_key: str
     estimates: Path
 
@@ -51,14 +51,14 @@ class Making:
 
     def _headers(self, pairs: Sequence[Pair]) -> Steps:
         calls = [
-            partial(scrub_instance, pair.original, pair.candidate, self.snapshot, self.project_key) for pair in pairs
+            partial(scrub_instance, pair.original, pair.candidate, self.snapshot, self.pseudonyms) for pair in pairs
         ]
         return {pair.name: (step,) for pair, step in zip(pairs, self.workers.each(calls), strict=True)}
 
     def _stage(self, name: str, scope: Scope, pairs: Sequence[Pair]) -> list[tuple[Pair, Step]]:
         if not pairs:
             return []
-        seed = derive(self.project_key, "pixels", name, self.study_key)
+        seed = derive(self.pseudonyms.key, "pixels", name, self.study_key)
         store = make_folder(self.estimates)
         groups = self._groups(scope, pairs)
         calls = [

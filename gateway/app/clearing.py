@@ -8,7 +8,9 @@ from dataclasses import asdict
 
 from gateway.app.account import dropped_names, identity, told, total
 from gateway.app.candidates import Making
+from gateway.app.mapping import Work
 from gateway.app.parts import Parts
+from gateway.app.vault import keep_identity
 from gateway.app.workers import judge_job
 from gateway.database import JobRow
 from gateway.durable import make_folder
@@ -16,7 +18,6 @@ from gateway.errors import Hold
 from gateway.gate import Judgement, Pair
 from gateway.observe import log
 from gateway.policy import Policy
-from gateway.pseudonyms import Pseudonyms
 from gateway.study import Clearance, State
 
 
@@ -41,19 +42,24 @@ def scrub(parts: Parts, job: JobRow) -> None:
     """Write the candidate of every original but those that a stage drops. Raises Hold or Refuse."""
     began = time.perf_counter()
     snapshot = parts.policies.snapshot(job.policy_digest)
-    project_key = Pseudonyms.of_project(parts.keys.master, job.project).key
     pairs = _all_pairs(parts, job)
     if not pairs:
         raise Hold("no_instances")
+    policy = parts.policies.of(job.policy_digest)
+    pseudonyms = parts.mapper.mapping(_work(parts, job), policy.header)
     folder = make_folder(parts.home.work / job.job_key)
     for stale in folder.iterdir():  # of an earlier round or a crash
         stale.unlink()
-    policy = parts.policies.of(job.policy_digest)
     estimates = parts.home.estimates / job.study_key
-    making = Making(parts.workers, policy, snapshot, project_key, job.study_key, estimates)
+    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates)
     steps = making.candidates(pairs)
     parts.metrics.stage_seconds.labels("scrub").observe(time.perf_counter() - began)
     parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(total(steps)))
+
+
+def _work(parts: Parts, job: JobRow) -> Work:
+    rows = parts.database.instances_of(job.study_key, job.generation)
+    return Work(job.job_key, job.project, job.study_key, frozenset(row.patient_key for row in rows if row.use == "use"))
 
 
 def gate(parts: Parts, job: JobRow) -> None:
@@ -79,6 +85,8 @@ def record_clearance(
 ) -> None:
     """The ledger's line: the job is cleared, or waits for its release. The table's row comes after it."""
     state = cleared(clearance, policy)["state"]
+    if policy.vault is not None:
+        keep_identity(parts.home, parts.workers, pairs_of(parts, job), policy.vault, job.project, job.job_key)
     facts = (
         told(judgement.verdicts, judgement.not_assessed)
         if judgement
@@ -92,6 +100,7 @@ def record_clearance(
         issuer=clearance.issuer,
         sha256=[entry.sha256_file for entry in clearance.instances],
         state=str(state),
+        **parts.mapper.told(job.job_key),
         **facts,
     )
     log(str(state), job=job.job_key, policy=job.policy, instances=len(clearance.instances))

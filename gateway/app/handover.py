@@ -32,7 +32,7 @@ class Handover:
         """End of a policy with `release:`: everything waits, or the batch is judged as one release."""
         release = self.records.policy.release
         least = release.min_subjects if release is not None else 0
-        people = {entry.examined.patient_key for study in cleared for entry in study.batch.inputs}
+        people = {self.records.person(study.batch) for study in cleared}
         if not close_release:
             for study in cleared:
                 yield result_of(study.batch, State.AWAITING_RELEASE, "release_pending")
@@ -55,6 +55,7 @@ class Handover:
         files = {entry.name: folder / f"{entry.name}.dcm" for entry in study.clearance.instances}
         written = _written(study, files)
         receipts: list[Receipt] = []
+        self.records.mapper.issue(study.batch.key, next(iter(files.values())))
         try:
             forward(
                 study.clearance,

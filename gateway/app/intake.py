@@ -15,16 +15,19 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pydicom
+from pydicom.multival import MultiValue
 from pydicom.tag import BaseTag, Tag
 
 from gateway.errors import Hold, Refuse
+from gateway.header.text import decoded
 from gateway.pseudonyms import Keys
 
 PREAMBLE_BYTES = 132
 CHUNK_BYTES = 1 << 20
 DICOMDIR = "1.2.840.10008.1.3.10"
 _LONG_VRS = frozenset({b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"})
-_WANTED = [Tag(0x0008, 0x0016), Tag(0x0008, 0x0018), Tag(0x0010, 0x0020), Tag(0x0020, 0x000D), Tag(0x0020, 0x000E)]
+_CHARACTER_SET, _PATIENT_ID = Tag(0x0008, 0x0005), Tag(0x0010, 0x0020)
+_UIDS = [Tag(0x0008, 0x0016), Tag(0x0008, 0x0018), Tag(0x0020, 0x000D), Tag(0x0020, 0x000E)]
 # What pydicom raises for bytes that are not what they claim to be; none of these texts may travel (they quote values).
 _PARSE_ERRORS = (
     AttributeError, EOFError, IndexError, KeyError, LookupError, NotImplementedError, OverflowError, RecursionError,
@@ -82,8 +85,11 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
             digest.update(chunk)
     sha256 = digest.hexdigest()
     try:
-        dataset = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=_WANTED, force=True)
-        sop_class, sop, patient, study, series = (_text(dataset, tag) for tag in _WANTED)
+        dataset = pydicom.dcmread(
+            path, stop_before_pixels=True, specific_tags=[*_UIDS, _CHARACTER_SET, _PATIENT_ID], force=True
+        )
+        patient = text_of(dataset, _PATIENT_ID)
+        sop_class, sop, study, series = (_text(dataset, tag) for tag in _UIDS)
         media_class = str(dataset.file_meta.get("MediaStorageSOPClassUID", ""))  # a DICOMDIR says it only there
     except _PARSE_ERRORS:
         return Examined(name, sha256, fault="unreadable_object")
@@ -100,7 +106,7 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
         sha256,
         study_key=keys.opaque("study", study),
         sop_key=keys.opaque("sop", sop),
-        patient_key=keys.opaque("patient", patient) if patient else "",
+        patient_key=keys.person(patient) if patient else "",
         fault="" if patient else "missing_patient_id",
     )
 
@@ -108,6 +114,22 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
 def _text(dataset: pydicom.Dataset, tag: BaseTag) -> str:
     value = dataset[tag].value if tag in dataset else None
     return "" if value is None else str(value).strip(" \0")
+
+
+def text_of(dataset: pydicom.Dataset, tag: BaseTag) -> str:
+    """A text value as the header stage reads it, so that both mean the same person: raw bytes, decoded our way."""
+    value, terms = (_raw(dataset, one) for one in (tag, _CHARACTER_SET))
+    return decoded(value, terms)
+
+
+def _raw(dataset: pydicom.Dataset, tag: BaseTag) -> bytes:
+    element = dataset.get_item(tag)
+    value = element.value if element is not None else None
+    if isinstance(value, bytes):
+        return value
+    # pydicom has read the character set for itself already.
+    parts = value if isinstance(value, MultiValue) else [value]
+    return "\\".join("" if part is None else str(part) for part in parts).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +160,8 @@ def sort_out(examined: Sequence[Examined], known: Iterable[Known] = ()) -> list[
     return uses
 
 
-def require_sound(examined: Sequence[Examined], uses: Sequence[str], known: Iterable[Known] = ()) -> None:
-    """Raise Hold when the study cannot be processed as one person's study. `at` names our file."""
+def require_sound(examined: Sequence[Examined], uses: Sequence[str]) -> None:
+    """Raise Hold when one of the objects cannot be processed. `at` names our file."""
     for entry, use in zip(examined, uses, strict=True):
         if entry.fault == "dicomdir":
             raise Refuse("dicomdir", at=entry.name)
@@ -147,6 +169,9 @@ def require_sound(examined: Sequence[Examined], uses: Sequence[str], known: Iter
             raise Hold(entry.fault, at=entry.name)
         if use == "conflict":
             raise Hold("conflicting_instance", at=entry.name)
-    patients = {entry.patient_key for entry in examined} | {entry.patient_key for entry in known if entry.patient_key}
-    if len(patients) > 1:
-        raise Hold("mixed_patients")
+
+
+def persons_of(examined: Sequence[Examined], known: Iterable[Known] = ()) -> frozenset[str]:
+    """The keyed names of all Patient IDs in a study; more than one are one person only where a merge table says so."""
+    of_known = {entry.patient_key for entry in known if entry.patient_key}
+    return frozenset({entry.patient_key for entry in examined} | of_known)

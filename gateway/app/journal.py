@@ -26,6 +26,9 @@ VERSION = f"2.{STAGE_VERSION}"  # of what decides: a study that an older version
 # Ends that do not follow from input and policy alone, so the next run tries again.
 PASSING = frozenset(
     {"file_unreadable", "folder_conflict", "clearance_broken", "stage_failed", "gate_failed", "policy_withdrawn"}
+    # the tables that the policy names, and what has left meanwhile
+    | {"patient_unlisted", "lookup_unusable", "lookup_unreachable", "mixed_patients"}
+    | {"pseudonym_changed", "pseudonym_taken", "mapping_changed"}
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gateway.app.mapping import Mapper
 from gateway.app.policies import Policies
 from gateway.app.workers import Workers
 from gateway.database import Database
@@ -27,3 +28,4 @@ class Parts:
     metrics: Metrics
     policies: Policies
     workers: Workers
+    mapper: Mapper

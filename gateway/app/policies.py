@@ -25,6 +25,10 @@ class Policies:
         """Load again; on faults PolicyError is raised and the present policies stay in force."""
         self.current = load_policies(self.folder, REGISTRY)
 
+    def merge_people(self) -> bool:
+        """True when a policy of now names a merge table."""
+        return any(policy.header.patient_id.merge for policy in self.current.policies.values())
+
     def keep(self, policy: Policy) -> None:
         """Store a policy under its digest before a job names it."""
         path = self._path(policy.digest)

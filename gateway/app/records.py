@@ -14,6 +14,7 @@ from pathlib import Path
 from gateway.app.account import answers, told
 from gateway.app.batch import Batch
 from gateway.app.journal import PASSING, VERSION, Decision, Journal
+from gateway.app.mapping import Mapper
 from gateway.app.waiting import NOTE
 from gateway.durable import make_folder, writing
 from gateway.gate import Judgement
@@ -38,17 +39,22 @@ class Cleared:
 class Records:
     """Of one run: one policy into one target."""
 
-    def __init__(self, home: Home, keys: Keys, policy: Policy, target: Path, journal: Journal) -> None:
+    def __init__(self, home: Home, keys: Keys, policy: Policy, target: Path, journal: Journal, mapper: Mapper) -> None:
         self.home = home
         self.keys = keys
         self.policy = policy
         self.target = target
         self.journal = journal
+        self.mapper = mapper
         self.ledger = Ledger(home.ledger, keys.ledger)
 
     def folder(self, key: str) -> Path:
         """Where candidates and note of a piece of work lie."""
         return self.home.held / key
+
+    def person(self, batch: Batch) -> str:
+        """Who a study was mapped to, by a keyed name: IDs that a table merges count once."""
+        return self.mapper.person(batch.key) or batch.inputs[0].examined.patient_key
 
     # -- what an earlier run left ---------------------------------------------------------------------------------
 
@@ -99,6 +105,7 @@ class Records:
             issuer=clearance.issuer,
             sha256=[entry.sha256_file for entry in clearance.instances],
             state=str(state),
+            **self.mapper.told(batch.key),
             **told(judgement.verdicts, judgement.not_assessed),
         )
         if state == State.AWAITING_RELEASE:

@@ -15,6 +15,7 @@ import shutil
 from collections import Counter
 
 from gateway.app.parts import Parts
+from gateway.app.vault import expire
 from gateway.database import Retained, RetainedJob
 from gateway.durable import sync_folder
 from gateway.errors import Hold
@@ -37,6 +38,7 @@ class Retention:
 
     def run(self, now: float) -> bool:
         """Give up and remove; True when there may be more to do."""
+        expire(self._parts.home, self._parts.ledger, now)
         touched = 0
         for study in self._parts.database.retained(before=now - DAY_S):
             touched += self._one(study, now)

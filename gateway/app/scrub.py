@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -16,23 +17,28 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from gateway.app.account import Steps, total
+from gateway.app.account import total
 from gateway.app.batch import NOT_DICOM, Batch, Progress, StudyResult, by_study
 from gateway.app.candidates import Making, kept
 from gateway.app.handover import Handover, result_of
 from gateway.app.inputs import MACHINE_ERRNOS, Input, Inputs, look_at, unreadable
-from gateway.app.intake import require_sound, sort_out
+from gateway.app.intake import persons_of, require_sound, sort_out
 from gateway.app.journal import Journal, work_key
+from gateway.app.keyring import require_keys, ring_of
+from gateway.app.mapping import Mapper, Work
+from gateway.app.people_tables import PeopleTables
 from gateway.app.records import DESTINATION, Cleared, Records
 from gateway.app.sweep import sweep_parts
-from gateway.app.workers import Workers, judge_job
+from gateway.app.vault import expire, keep_identity
+from gateway.app.workers import Workers, draw, judge_job
+from gateway.database import Database
 from gateway.durable import make_folder
 from gateway.errors import GatewayError, Hold, Refuse, Stopping, StudyError
 from gateway.forward import TransportOptions, open_transport
 from gateway.gate import Judgement, Pair
 from gateway.observe import origin
 from gateway.policy import Policy
-from gateway.pseudonyms import Keys, Pseudonyms
+from gateway.pseudonyms import Keys
 from gateway.settings import Home, Settings
 from gateway.study import State
 
@@ -44,13 +50,29 @@ Ended = Cleared | StudyResult
 class Scrub:
     """One run over one source with one policy into one target."""
 
-    def __init__(self, home: Home, settings: Settings, keys: Keys, policy: Policy, target: Path, project: str) -> None:
+    def __init__(
+        self,
+        home: Home,
+        settings: Settings,
+        keys: Keys,
+        policy: Policy,
+        target: Path,
+        project: str,
+        preview: Path | None = None,
+        tables: Path | None = None,
+    ) -> None:
         self.home = home
         self.keys = keys
         self.policy = policy
         self.target = target
         self.project = project
+        self.preview = preview  # a folder for pictures of before and after
         self.transport = open_transport(f"folder:{target.resolve()}", TransportOptions())
+        self._database = Database.in_home(home.database, settings.database_url)
+        ring = ring_of(home, keys)
+        require_keys(ring, self._database)
+        people = PeopleTables(tables or settings.policies, keys, settings.lookup_urls)
+        self.mapper = Mapper(keys, ring, self._database, people)
         self.workers = Workers(settings.workers)
         self._threads = settings.workers
         self._snapshot = policy.to_snapshot()
@@ -62,15 +84,17 @@ class Scrub:
         Raises EnvironmentFault when the target cannot be written to, or another run is writing into it.
         """
         with Journal.opened(self.home.journal, self.keys, self.target) as journal:
-            self.records = Records(self.home, self.keys, self.policy, self.target, journal)
+            self.records = Records(self.home, self.keys, self.policy, self.target, journal, self.mapper)
             self.handover = Handover(self.records, self.transport)
             try:
                 self.transport.probe()
                 sweep_parts(self.target)
+                expire(self.home, self.records.ledger, time.time())
                 return self._run(inputs, close_release=close_release, report=report)
             finally:
                 self._stopping.set()
                 self.workers.close()
+                self._database.close()
 
     def _run(self, inputs: Inputs, *, close_release: bool, report: Callable[[Progress], None]) -> list[StudyResult]:
         seen = list(self._look(inputs.files, report))
@@ -163,19 +187,26 @@ class Scrub:
         examined = [entry.examined for entry in batch.inputs]
         uses = sort_out(examined)
         require_sound(examined, uses)
+        work = Work(batch.key, self.project, batch.study, persons_of(examined))
+        pseudonyms = self.mapper.mapping(work, self.policy.header)
         pairs = _pairs(batch, uses, make_folder(folder))
-        steps = self._candidates(batch, pairs)
+        estimates = self.home.estimates / batch.study
+        making = Making(self.workers, self.policy, self._snapshot, pseudonyms, batch.study, estimates)
+        steps = making.candidates(pairs)
         pairs = kept(pairs, steps)
+        self._draw(batch, pairs)
         judgement = self.workers.run(judge_job, pairs, self._snapshot, batch.key, DESTINATION, self.keys.seal)
         if judgement.clearance is None:
             return self._end(batch, Hold(judgement.reason, at=judgement.at), judgement, pairs)
+        if self.policy.vault is not None:
+            keep_identity(self.home, self.workers, pairs, self.policy.vault, self.project, batch.key)
         cleared = self.records.cleared(batch, judgement.clearance, total(steps), judgement)
         return cleared if self.policy.release is not None else self.handover.send(cleared)
 
-    def _candidates(self, batch: Batch, pairs: Sequence[Pair]) -> Steps:
-        key = Pseudonyms.of_project(self.keys.master, self.project).key
-        estimates = self.home.estimates / batch.study
-        return Making(self.workers, self.policy, self._snapshot, key, batch.study, estimates).candidates(pairs)
+    def _draw(self, batch: Batch, pairs: Sequence[Pair]) -> None:
+        if self.preview is not None:
+            folder = make_folder(self.preview / batch.key)
+            self.workers.each([partial(draw, pair.original, pair.candidate, folder, pair.name) for pair in pairs])
 
     def _end(
         self, batch: Batch, error: StudyError, judgement: Judgement | None = None, pairs: Sequence[Pair] = ()

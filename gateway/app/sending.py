@@ -37,6 +37,7 @@ def send(parts: Parts, job: JobRow) -> None:
         if receipt.kind in DELIVERED:
             parts.metrics.sent_bytes.labels(job.destination).inc(sizes[receipt.name])
 
+    parts.mapper.issue(job.job_key, next(iter(files.values())))
     began = time.perf_counter()
     settings = parts.settings
     options = TransportOptions(ae_title=settings.ae_title, timeout_s=settings.network_timeout_s, base=settings.policies)

@@ -10,7 +10,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.app import gauges
 from gateway.app.http import StatusServer
+from gateway.app.keyring import require_keys, ring_of
+from gateway.app.mapping import Mapper
 from gateway.app.parts import Parts
+from gateway.app.people_tables import PeopleTables
 from gateway.app.policies import Policies
 from gateway.app.poller import RECONCILE_S, Poller, remove_candidates
 from gateway.app.steps import StudySteps
@@ -31,16 +34,20 @@ def wire(home: Home, settings: Settings) -> Parts:
     home.require()
     keys = Keys(master_key(home, settings))
     policies = Policies(settings.policies, home.policy_snapshots)
+    database = Database.in_home(home.database, settings.database_url)
+    ring = ring_of(home, keys)
+    require_keys(ring, database)
     return Parts(
         home=home,
         settings=settings,
         keys=keys,
         spool=Spool(home.spool),
-        database=Database.in_home(home.database, settings.database_url),
+        database=database,
         ledger=Ledger(home.ledger, keys.ledger),
         metrics=Metrics(),
         policies=policies,
         workers=Workers(settings.workers),
+        mapper=Mapper(keys, ring, database, PeopleTables(settings.policies, keys, settings.lookup_urls)),
     )
 
 
@@ -111,12 +118,13 @@ class Gateway:
 
     def healthy(self) -> bool:
         """False when a thread without which nothing moves has died: the process should end and be started again."""
-        return self.poller.alive and self.engine.alive
+        return self.poller.alive and self.engine.alive and self.receiver.alive
 
     def checks(self) -> Mapping[str, bool]:
         """Which part is well; ready when all are. Trouble in here is the machine's, and a restart would not mend it."""
         p = self.parts
         return {
+            "receiver": self.receiver.alive,
             "engine": self.engine.alive,
             "poller": self.poller.succeeding,
             "disk": _well(lambda: p.spool.free_bytes() >= p.settings.min_free_bytes),

@@ -24,7 +24,7 @@ import pydicom
 
 from gateway.app.policies import restore
 from gateway.durable import PART, publish, sync_file
-from gateway.errors import Drop, Stopping
+from gateway.errors import Drop, Hold, Stopping
 from gateway.gate import Judgement, Pair, clear_by_review, judge
 from gateway.header import STAGE_VERSION, scrub_file
 from gateway.observe import log, silence_libraries
@@ -209,13 +209,16 @@ def policy_of(snapshot: str) -> Policy:
     return restore(snapshot)
 
 
-def scrub_instance(source: Path, target: Path, snapshot: str, project_key: bytes) -> Step:
+def scrub_instance(source: Path, target: Path, snapshot: str, pseudonyms: Pseudonyms) -> Step:
     """Header of one instance: `target` is whole and on disk afterwards, unless the step says that the instance is
     dropped. Raises Hold or Refuse.
     """
+    header = policy_of(snapshot).header
+    if header.patient_id.pseudonym == "lookup" and not (pseudonyms.own and pseudonyms.own.listed):
+        raise Hold("patient_unlisted")  # nobody looked: never a keyed pseudonym in place of the table's
     part = target.with_name(target.name + PART)
     try:
-        step = scrub_file(source, part, policy=policy_of(snapshot).header, pseudonyms=Pseudonyms(project_key))
+        step = scrub_file(source, part, policy=header, pseudonyms=pseudonyms)
     except Drop as drop:
         return Step("header", STAGE_VERSION, {"dropped": 1}, dropped=drop.reason)
     sync_file(part)
@@ -234,6 +237,13 @@ def run_pixel_stage(name: str, group: Sequence[Instance], snapshot: str, seed: b
     """One pixel stage of the policy on the instances that it sees together. Raises Hold."""
     policy = policy_of(snapshot)
     return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed), store)
+
+
+def draw(original: Path, candidate: Path, folder: Path, name: str) -> int:
+    """Pictures of before and after, for the person who asked for them; how many."""
+    from gateway.app.pictures import draw_pictures  # heavy, and rarely wanted
+
+    return draw_pictures(original, candidate, folder, name)
 
 
 def judge_job(pairs: Sequence[Pair], snapshot: str, job_key: str, destination: str, seal_key: bytes) -> Judgement:

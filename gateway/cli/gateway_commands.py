@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -135,6 +136,8 @@ def settings(home: HomeOption = None, json: JsonOption = False) -> int:
 def _shown(name: str, value: object) -> str:
     if name == "key":
         return "(set)" if value else ""
+    if isinstance(value, Mapping):  # URLs with passwords
+        return " ".join(f"{key}=(set)" for key in value)
     if name == "database_url":
         return re.sub(r"//([^:@/]*):.*@", r"//\1:***@", str(value).partition("?")[0])
     if isinstance(value, tuple):

@@ -101,7 +101,7 @@ def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption, *, json
     from gateway.app.waiting import BATCH, one_held
     from gateway.database import Database
 
-    by, reason = _worded(by, reason)
+    by, reason = worded(by, reason)
     place = made_home(home)
     values = settings_of(place)
     found = one_held(place, values, key)
@@ -131,7 +131,8 @@ def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption, *, json
     return 0
 
 
-def _worded(by: str, reason: str) -> tuple[str, str]:
+def worded(by: str, reason: str) -> tuple[str, str]:
+    """Name and reason as the ledger takes them. Raises UsageError."""
     by, reason = by.strip(), reason.strip()
     if len(by) < 2 or len(reason) < 5:
         raise UsageError("a decision needs a name (--by) and a reason (--reason) that says something")

@@ -49,13 +49,21 @@ def scrub(
     close_release: Annotated[
         bool, typer.Option("--close-release", help="Judge this batch as one release, for a policy with `release:`.")
     ] = False,
+    preview: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            readable=False,
+            help="Also write pictures here: before, after, difference. They show the originals: delete them after.",
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """De-identify files. Cleared ones go to DST, the others stay in HOME/held; run again to go on after a stop.
 
     Exit 1 when anything was held or waits for its release. The source is only read.
     """
-    from gateway.app.batch import find_policy, require_project
+    from gateway.app.batch import find_policy, require_project, tables_beside
     from gateway.app.inputs import find_inputs
     from gateway.app.scrub import Scrub
     from gateway.observe import silence_libraries
@@ -68,7 +76,16 @@ def scrub(
     keys = Keys(master_key(place, settings))
     silence_libraries()
     inputs = find_inputs(source.absolute(), target.absolute(), place.root)
-    run = Scrub(place, settings, keys, chosen, target.absolute(), project)
+    run = Scrub(
+        place,
+        settings,
+        keys,
+        chosen,
+        target.absolute(),
+        project,
+        preview.absolute() if preview else None,
+        tables_beside(policy, settings.policies),
+    )
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -86,7 +103,7 @@ def scrub(
     if json:
         say_json(_document(results, inputs))
     else:
-        _show(results, inputs, source.absolute(), target, place.held)
+        _show(results, inputs, source.absolute(), target, place.held, preview)
     return 1 if any(result.state in NEEDS_A_PERSON for result in results) else 0
 
 
@@ -107,7 +124,9 @@ def _document(results: list[StudyResult], inputs: Inputs) -> dict[str, object]:
     return {"studies": studies, "not_followed": inputs.not_followed}
 
 
-def _show(results: list[StudyResult], inputs: Inputs, source: Path, target: Path, held: Path) -> None:
+def _show(
+    results: list[StudyResult], inputs: Inputs, source: Path, target: Path, held: Path, preview: Path | None
+) -> None:
     from gateway.app.batch import NOT_DICOM
 
     studies = [r for r in results if r.reason != NOT_DICOM]
@@ -127,6 +146,8 @@ def _show(results: list[StudyResult], inputs: Inputs, source: Path, target: Path
     counted = Counter(str(r.state) for r in studies)
     say(f"studies: {', '.join(f'{n} {state}' for state, n in sorted(counted.items())) or 'none'}")
     say(f"{sum(r.sent for r in studies)} files are cleared in {target}")
+    if preview is not None:
+        say(f"pictures of before and after, by study, are in {preview}; they show the originals: delete them after")
     if any(r.state in NEEDS_A_PERSON for r in studies):
         say(f"what waits is in {held}, by study; look further: deid-gateway held show STUDY")
     for count, says in (

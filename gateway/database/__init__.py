@@ -7,6 +7,7 @@ column ever holds a value out of a data set: keys are keyed hashes, names are ou
 from gateway.database.arrivals import NewInstance
 from gateway.database.connection import Database
 from gateway.database.job import Intent, Job, JobRow
+from gateway.database.mappings import Mapped
 from gateway.database.retained import Retained, RetainedJob
 from gateway.database.studies import InstanceRow, StudyRow
 from gateway.database.tables import SCHEMA_VERSION
@@ -18,6 +19,7 @@ __all__ = [
     "Intent",
     "Job",
     "JobRow",
+    "Mapped",
     "NewInstance",
     "Retained",
     "RetainedJob",

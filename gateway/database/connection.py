@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, OperationalError
 from gateway.database.arrivals import Arrivals
 from gateway.database.intents import Intents
 from gateway.database.jobs import Jobs
+from gateway.database.mappings import Mappings
 from gateway.database.retained import Retention
 from gateway.database.studies import Studies
 from gateway.database.tables import SCHEMA_VERSION, metadata, schema
@@ -35,7 +36,7 @@ def _begin_immediate(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-class Database(Arrivals, Studies, Jobs, Intents, Retention):
+class Database(Arrivals, Studies, Jobs, Intents, Retention, Mappings):
     """Open tables. Safe to share between threads; other processes open their own."""
 
     def __init__(self, url: str) -> None:

@@ -99,3 +99,41 @@ intents = Table(
     Column("done_at", Float),
     Column("outcome", String(128), nullable=False, default=""),
 )
+
+# Which key of the ring a person of a project was first mapped with; it stays through every rotation.
+people = Table(
+    "people",
+    metadata,
+    Column("project", String(128), primary_key=True),
+    Column("person_key", String(64), primary_key=True),  # keyed hash of the (surviving) Patient ID
+    Column("key_id", String(32), nullable=False),
+    Column("first_at", Float, nullable=False),
+)
+
+# What one piece of work (a job, a study of a `scrub`) was mapped with. What has left binds what comes after it.
+mapped = Table(
+    "mapped",
+    metadata,
+    Column("work_key", String(64), primary_key=True),
+    Column("project", String(128), nullable=False),
+    Column("study_key", String(64), nullable=False),
+    Column("person_key", String(64), nullable=False),
+    Column("key_id", String(32), nullable=False),
+    Column("source", String(16), nullable=False),  # keyed, lookup
+    Column("table_key", String(64), nullable=False, default=""),  # keyed hash of the tables that were followed
+    Column("mapped_at", Float, nullable=False),
+    Column("issued_at", Float),  # NULL until something of it may have left
+    Index("mapped_by_study", "project", "study_key"),
+)
+
+# Pseudonyms that may have left, for good: none is ever given to somebody else.
+issued = Table(
+    "issued",
+    metadata,
+    Column("project", String(128), primary_key=True),
+    Column("pseudonym_key", String(64), primary_key=True),  # keyed hash
+    Column("person_key", String(64), nullable=False),
+    Column("source", String(16), nullable=False),
+    Column("issued_at", Float, nullable=False),
+    Index("issued_by_person", "project", "person_key"),
+)

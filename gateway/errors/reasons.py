@@ -54,7 +54,7 @@ REASONS: dict[str, Reason] = {
             "mixed_patients",
             _H,
             "one study bears several Patient IDs",
-            "correct the patient merge at the PACS, reject this study and send it again",
+            "correct it at the PACS, reject this study and send it again; or rerun it with a merge table in the policy",
         ),
         Reason("missing_patient_id", _H, "an object has no Patient ID", "correct it at the PACS and send it again"),
         Reason("no_instances", _H, "nothing of this study is left to send", "look at what was dropped and why"),
@@ -136,6 +136,12 @@ REASONS: dict[str, Reason] = {
             "look at the finding's box; redact it, or release with a reason",
         ),
         Reason(
+            "residual_document",
+            _H,
+            "a document to be sent says more than it may",
+            "look at the finding's place; redact or replace the document, or release with a reason",
+        ),
+        Reason(
             "geometry_unsuitable",
             _H,
             "the slices do not make a volume: gaps, tilt, mixed orientations or sizes",
@@ -154,6 +160,12 @@ REASONS: dict[str, Reason] = {
             "look at the series",
         ),
         Reason(
+            "uncovered",
+            _D,
+            "an object that may show what was taken out of the others, and that cannot be treated like them",
+            "nothing; the rest of the study goes on without it",
+        ),
+        Reason(
             "residual_face",
             _H,
             "a face can still be seen in the volume to be sent",
@@ -164,6 +176,36 @@ REASONS: dict[str, Reason] = {
             _H,
             "the lookup table has no entry for this Patient ID",
             "add it to the table, then rerun",
+        ),
+        Reason(
+            "lookup_unusable",
+            _H,
+            "the policy's lookup or merge table cannot be read, or contradicts itself",
+            "see `deid-gateway policy lookup POLICY`; mend the table, then rerun",
+        ),
+        Reason(
+            "lookup_unreachable",
+            _R,
+            "the database with the lookup table does not answer",
+            "check it and DEID_LOOKUP_URLS; it is tried again",
+        ),
+        Reason(
+            "pseudonym_changed",
+            _H,
+            "studies of this person have left under another pseudonym in this project",
+            "restore the table's entry, then rerun; or use a new project",
+        ),
+        Reason(
+            "pseudonym_taken",
+            _H,
+            "this pseudonym was issued to somebody else in this project",
+            "give this person another one in the table, then rerun",
+        ),
+        Reason(
+            "mapping_changed",
+            _H,
+            "part of this study has left as another person's, or under another key",
+            "undo the merge that the table says, then rerun; or reject",
         ),
         # gate
         Reason(

@@ -12,12 +12,12 @@ from gateway.policy.model import (
     GatePolicy,
     HeaderPolicy,
     NotAssessedEntry,
-    PatientIdPolicy,
     Policy,
     Registry,
     ReleasePolicy,
     RetainPolicy,
 )
+from gateway.policy.patient_id_section import PatientIdPolicy
 from gateway.policy.routes import Route, Routes, Target
 from gateway.policy.schema import policy_schema
 from gateway.policy.standard import Row, load_table

@@ -28,8 +28,9 @@ from gateway.policy.model import (
 )
 from gateway.policy.parsing import build, parse
 from gateway.policy.standard import editions, standard_digest
+from gateway.policy.vault_section import VaultPolicy
 
-KEYS = ("name", "extends", "header", "pixels", "gate", "escalate", "release", "retain", "forward")
+KEYS = ("name", "extends", "header", "pixels", "gate", "escalate", "release", "retain", "forward", "vault")
 REQUIRED = ("name", "extends", "gate")
 M = TypeVar("M", bound=BaseModel)
 
@@ -99,6 +100,7 @@ def resolve(document: Document, registry: Registry) -> Policy | None:
     release = _section(document, "release", ReleasePolicy)
     retain = _section(document, "retain", RetainPolicy)
     forward = _section(document, "forward", ForwardPolicy)
+    vault = _section(document, "vault", VaultPolicy)
     if escalate is not None:
         _escalate(document, escalate, registry)
     if gate is not None and gate.release and "release" not in data:
@@ -116,6 +118,7 @@ def resolve(document: Document, registry: Registry) -> Policy | None:
         release=release,
         retain=retain or RetainPolicy(),
         forward=forward or ForwardPolicy(),
+        vault=vault,
     )
 
 

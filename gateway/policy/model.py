@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from gateway.policy.descriptors_section import DescriptorsPolicy
 from gateway.policy.frozen import FrozenMap
 from gateway.policy.kept import why_not_kept
+from gateway.policy.patient_id_section import PatientIdPolicy
 from gateway.policy.private_section import PrivatePolicy
 from gateway.policy.standard import (
     DEFAULT_EDITION,
@@ -28,6 +29,7 @@ from gateway.policy.standard import (
     standard_digest,
     tag_of_keyword,
 )
+from gateway.policy.vault_section import VaultPolicy
 from gateway.study import canonical_json
 
 PROFILE = "ps3.15-basic"
@@ -49,26 +51,12 @@ CARRIED_OUT = frozenset(
 )
 DEFAULT_SHIFT_DAYS = (-365, 365)
 MAX_SHIFT_DAYS = 3660  # ten years: more moves a date out of the era that scanner and protocol belong to
-MAX_PREFIX = 48  # LO holds 64 characters (PS3.5 6.2), the pseudonym takes 16
 
 
 class Strict(BaseModel):
     """No unknown key, no coercion, no change after loading."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-def _prefix(value: str) -> str:
-    if not re.fullmatch(rf"[A-Za-z0-9._-]{{0,{MAX_PREFIX}}}", value):
-        raise ValueError(f"a prefix has at most {MAX_PREFIX} letters, digits, dots, dashes and underscores")
-    return value
-
-
-class PatientIdPolicy(Strict):
-    """How the Patient ID is replaced: by a keyed pseudonym after `prefix`."""
-
-    pseudonym: Literal["keyed"] = "keyed"
-    prefix: Annotated[str, AfterValidator(_prefix)] = ""
 
 
 def _shift_range(value: tuple[int, int]) -> tuple[int, int]:
@@ -243,6 +231,7 @@ class Policy(Strict):
     release: ReleasePolicy | None = None
     retain: RetainPolicy = RetainPolicy()
     forward: ForwardPolicy = ForwardPolicy()
+    vault: VaultPolicy | None = None
 
     @property
     def extends(self) -> tuple[str, ...]:
@@ -256,7 +245,7 @@ class Policy(Strict):
         for part in ("dates", "descriptors"):
             if header[part] is None:
                 del header[part]
-        optional = [name for name in ("escalate", "release") if body[name] is None]
+        optional = [name for name in ("escalate", "release", "vault") if body[name] is None]
         body["pixels"] = [{stage: parameters} for stage, parameters in body["pixels"]]
         return {"extends": list(self.extends), **{name: body[name] for name in body if name not in optional}}
 

@@ -25,6 +25,7 @@ from gateway.policy.model import (
 from gateway.policy.parsing import parameter_model
 from gateway.policy.routes import PREDICATES
 from gateway.policy.standard import OPTION_CODES, editions
+from gateway.policy.vault_section import VaultPolicy
 
 Json = dict[str, Any]
 NAME: Json = {"type": "string", "pattern": "^[a-z0-9][a-z0-9.-]{0,62}$"}
@@ -137,6 +138,7 @@ def policy_schema(registry: Registry) -> Json:
         "release": _of(ReleasePolicy, definitions),
         "retain": _of(RetainPolicy, definitions),
         "forward": _of(ForwardPolicy, definitions),
+        "vault": _of(VaultPolicy, definitions),
     }
     policy = _closed(properties, ("name", "extends", "gate"), "a de-identification policy")
     definitions |= {"routes": _routes(), "destinations": _destinations()}

@@ -17,6 +17,11 @@
   valueFrom:
     secretKeyRef: {name: {{ . | quote }}, key: {{ $.Values.database.key | quote }}}
 {{- end }}
+{{- with .Values.lookups.existingSecret }}
+- name: DEID_LOOKUP_URLS
+  valueFrom:
+    secretKeyRef: {name: {{ . | quote }}, key: {{ $.Values.lookups.key | quote }}}
+{{- end }}
 {{- end -}}
 
 {{- define "deid.mounts" -}}

@@ -168,7 +168,7 @@ def test_a_well_gateway_is_healthy_and_ready(served: Gateway) -> None:
     status, body = get(served, "/readyz")
     assert (status, json.loads(body)) == (
         200,
-        dict.fromkeys(("engine", "poller", "disk", "database", "ledger"), True),
+        dict.fromkeys(("receiver", "engine", "poller", "disk", "database", "ledger"), True),
     )
     assert get(served, "/patients/ZZSYNTH")[0] == 404
 
@@ -180,6 +180,13 @@ def test_a_dead_poller_is_not_healthy(served: Gateway) -> None:
     status, body = get(served, "/readyz")
     assert (status, json.loads(body)["poller"]) == (503, False)
     assert not served.healthy()
+
+
+def test_a_gateway_that_takes_no_connections_is_neither_healthy_nor_ready(served: Gateway) -> None:
+    served.receiver.stop()
+    status, body = get(served, "/readyz")
+    assert (status, json.loads(body)["receiver"]) == (503, False)
+    assert get(served, "/healthz")[0] == 503
 
 
 def test_a_hung_poller_is_not_healthy(served: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "helm"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 # Settings that the chart itself decides: ports and paths inside the pod, and what comes from a Secret.
-CHARTS_OWN = {"policies", "key", "key_file", "database_url", "dicom_host", "dicom_port", "http_host", "http_port"}
+CHARTS_OWN = {"policies", "key", "key_file", "database_url", "lookup_urls"} | {
+    f"{door}_{part}" for door in ("dicom", "http") for part in ("host", "port")
+}
 # A list of versions: the oldest in Chart.yaml that the package carries, and the newest.
 VERSIONS = ("1.25", "1.37")
 
@@ -31,6 +33,7 @@ FULL = {
     "settings": {"allowedPeers": ["PACS@10.0.0.7", "CT1@*"], "minFreeBytes": 1073741824, "quietS": 2.5, "pollS": 1},
     "policies": {"routes.yaml": "routes: []\n", "destinations.yaml": 'archive: "folder:/archive" # {{ not helm }}\n'},
     "database": {"existingSecret": "deid-database"},
+    "lookups": {"existingSecret": "deid-lookups"},
     "persistence": {"storageClass": "encrypted-ssd", "annotations": {"backup": "daily"}},
     "service": {"type": "LoadBalancer", "dicomPort": 104, "loadBalancerIP": "10.0.0.9", "annotations": {"a": "b"}},
     "networkPolicy": {
@@ -184,7 +187,8 @@ def test_no_value_can_hold_a_key_or_a_password() -> None:
 
     suspicious = [name for name in names(SCHEMA) if re.search(r"key|secret|password|token|url", name, re.IGNORECASE)]
     allowed = {".masterKey", ".masterKey.existingSecret", ".masterKey.key", ".image.pullSecrets"}
-    allowed |= {".database.existingSecret", ".database.key"}  # names of a Secret and of an entry in it
+    # names of a Secret and of an entry in it
+    allowed |= {f".{part}.{name}" for part in ("database", "lookups") for name in ("existingSecret", "key")}
     assert set(suspicious) == allowed
     assert not re.search(r"[0-9a-f]{32}", (CHART / "values.yaml").read_text())
 
@@ -325,6 +329,12 @@ def test_a_database_url_comes_from_a_secret(render: Render) -> None:
     url = environment(containers(render(FULL))[1])["DEID_DATABASE_URL"]
     assert url == {"secretKeyRef": {"name": "deid-database", "key": "url"}}
     assert "DEID_DATABASE_URL" not in environment(containers(render())[1])
+
+
+def test_the_urls_of_lookup_databases_come_from_a_secret(render: Render) -> None:
+    urls = environment(containers(render(FULL))[1])["DEID_LOOKUP_URLS"]
+    assert urls == {"secretKeyRef": {"name": "deid-lookups", "key": "urls"}}
+    assert "DEID_LOOKUP_URLS" not in environment(containers(render())[1])
 
 
 def test_a_digest_wins_over_the_tag(render: Render) -> None:

@@ -124,7 +124,7 @@ def test_every_fault_of_a_file_is_shown_at_once_with_its_line(load: Load) -> Non
         (5, "unknown option clean-descriptor"),
         (6, "unknown option retain-uid"),
         (4, "an option is here twice: retain-uids"),
-        (9, "patient_id.pseudonym must be 'keyed'"),
+        (9, "patient_id.pseudonym must be 'keyed' or 'lookup'"),
         (9, "a prefix has at most 48 letters, digits, dots, dashes and underscores"),
         (12, "unknown key scop"),
         (14, "keep.PatientAge must not be empty"),
