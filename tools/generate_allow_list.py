@@ -9,6 +9,7 @@ dictionary, and `tools/vocabulary/`, which people wrote and may edit. Kinds of w
     join       parts of words that are written together (core or not)
     word       everything else that is known
     generic    words of institutions, which alone name none
+    everyday   words of a general dictionary: known, yet streets, houses and towns are made of them
     ambiguous  known words that are names too; no new words
     person     names that no shape lets pass; no new words
     titled     the same, when written like a name (Abt, not ABT)
@@ -37,6 +38,10 @@ TARGET = ROOT / "policies" / "standard" / "descriptor_words.csv"
 ANIMALS = frozenset({7454, 7455, 7480, 7481, 7486, 7490})  # taxa, breeds, registries: thousands of place names
 CORE_GROUPS = (4, 12, 29, 33, 244, 4031)  # anatomic regions, modalities, views
 WIDTH = 110
+VOCABULARIES = (
+    *("techniques.txt", "anatomy.txt", "report_words.txt", "more_words.txt"),
+    *("protocol_words.txt", "languages.txt", "everyday.txt"),
+)
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -73,7 +78,7 @@ def code_words(excluded: frozenset[str]) -> set[str]:
 def listed_words() -> dict[str, set[str]]:
     """Folded words by kind that people wrote into `tools/vocabulary/`."""
     kinds: dict[str, set[str]] = defaultdict(set)
-    for name in ("techniques.txt", "anatomy.txt", "report_words.txt", "more_words.txt"):
+    for name in VOCABULARIES:
         for kind, lines in sections(VOCABULARY / name).items():
             kinds[kind].update(found for word in " ".join(lines).split() for found in spellings(word))
     return kinds
@@ -99,6 +104,7 @@ def generate() -> dict[str, set[str]]:
     kinds["word"] |= {folded for word in code_words(excluded) for folded in spellings(word)} - names
     kinds["word"] -= kinds["core"] | kinds["generic"] | kinds["join"]
     known = kinds["core"] | kinds["word"] | kinds["generic"] | kinds["join"]
+    kinds["everyday"] -= known | names
     kinds["ambiguous"] &= known
     kinds["person"] -= known
     kinds["titled"] -= known | kinds["person"]

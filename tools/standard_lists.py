@@ -1,28 +1,12 @@
-"""The lists that go with Table E.1-1: content items (Table E.3.4-1), safe private attributes, TCIA's dispositions.
-
-Used by `generate_standard`. Sources are reviewed CSV copies; the output is short enough to be read in a review.
-"""
+"""TCIA's dispositions of private attributes, shortened to what can be read in a review. Used by `generate_standard`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gateway.policy.standard import BASIC_CODES, OPTIONS
-
 Rows = list[dict[str, str]]
 
-CONTENT_FIELDS = ("code", "scheme", "meaning", "value_type", "retired", "basic", "options")
-CONTENT_COLUMNS = {
-    "rtn_uids": "retain-uids",
-    "rtn_dev_id": "retain-device-identity",
-    "rtn_inst_id": "retain-institution-identity",
-    "rtn_pat_chars": "retain-patient-characteristics",
-    "rtn_long_full_dates": "retain-longitudinal-full-dates",
-    "rtn_long_modif_dates": "retain-longitudinal-modified-dates",
-    "clean_desc": "clean-descriptors",
-}
-SAFE_FIELDS = ("creator", "group", "element", "vr", "meaning")
 TCIA_FIELDS = ("creator", "group", "action", "elements")
 # TCIA's words for what is done; every other disposition (delete, not applicable, unassigned) is removal.
 TCIA_ACTIONS = {
@@ -32,42 +16,6 @@ TCIA_ACTIONS = {
     "offset_integer_date": "epoch",
 }
 REMOVE = "remove"
-
-
-def content_rows(source: Iterable[Mapping[str, str]]) -> Rows:
-    """Table E.3.4-1 in the file's form, by scheme, code and value type. Raises ValueError for an unknown code."""
-    found = []
-    for row in source:
-        options = {option: row[column] for column, option in CONTENT_COLUMNS.items() if row[column]}
-        if row["basic"] not in BASIC_CODES or set(options.values()) - {"K", "C"}:
-            raise ValueError(f"{row['code_value']}: a code that is not in Table E.1-1a")
-        found.append(
-            {
-                "code": row["code_value"],
-                "scheme": row["coding_scheme_designator"],
-                "meaning": row["code_meaning"],
-                "value_type": row["value_type"],
-                "retired": row["retired"],
-                "basic": row["basic"],
-                "options": " ".join(f"{name}={options[name]}" for name in OPTIONS if name in options),
-            }
-        )
-    return sorted(found, key=lambda row: (row["scheme"], row["code"], row["value_type"]))
-
-
-def safe_rows(source: Iterable[Mapping[str, str]]) -> Rows:
-    """Table E.3.10-1, by creator, group and element. `vr` has "/" for a choice and is "" where the table has none."""
-    found = [
-        {
-            "creator": row["private_creator"],
-            "group": row["group"].upper(),
-            "element": row["element_offset"].upper(),
-            "vr": row["vr"],
-            "meaning": row["meaning"],
-        }
-        for row in source
-    ]
-    return sorted(found, key=lambda row: (row["creator"], row["group"], row["element"]))
 
 
 Key = tuple[str, str, str]  # creator, group, element

@@ -1,4 +1,4 @@
-"""`policy check|explain|schema`."""
+"""`policy check|explain|schema`; the other commands of the group have files of their own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli import policy_conformance, policy_diff, policy_drift, policy_preview
 from gateway.cli.homes import HomeOption, named_home, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
 from gateway.errors import Fault, PolicyError
@@ -109,3 +110,9 @@ def schema() -> int:
 
     typer.echo(json_module.dumps(policy_schema(REGISTRY), indent=2, ensure_ascii=False))
     return 0
+
+
+app.command()(policy_preview.preview)
+app.command()(policy_diff.diff)
+app.command()(policy_conformance.conformance)
+app.command()(policy_drift.drift)

@@ -13,7 +13,7 @@ from functools import cache
 from pydicom.sr._snomed_dict import mapping
 
 from gateway.policy.frozen import FrozenMap
-from gateway.policy.standard import FOLDER, parse_options, read_dated
+from gateway.policy.standard import CONTENT_TABLE, DEFAULT_EDITION, dated_file, parse_options, read_dated
 
 OLD_SNOMED = frozenset({"SRT", "SNM3", "99SDM"})  # PS3.16 8.1
 Concept = tuple[str, str]  # coding scheme designator, code value
@@ -32,9 +32,9 @@ class ContentRow:
 
 
 @cache
-def load_content_table() -> Mapping[tuple[str, str, str], ContentRow]:
+def load_content_table(edition: str = DEFAULT_EDITION) -> Mapping[tuple[str, str, str], ContentRow]:
     """Rows by (scheme, code, value type)."""
-    _, rows = read_dated(FOLDER / "ps3_15_e3_4_1_2026d.csv")
+    _, rows = read_dated(dated_file(CONTENT_TABLE, edition))
     return FrozenMap(
         {
             (row["scheme"], row["code"], row["value_type"]): ContentRow(
@@ -57,6 +57,6 @@ def current_concept(scheme: str, code: str) -> Concept:
     return scheme, code
 
 
-def content_row(scheme: str, code: str, value_type: str) -> ContentRow | None:
+def content_row(scheme: str, code: str, value_type: str, edition: str = DEFAULT_EDITION) -> ContentRow | None:
     """The row of a content item, None where the table has none."""
-    return load_content_table().get((*current_concept(scheme, code), value_type))
+    return load_content_table(edition).get((*current_concept(scheme, code), value_type))

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.policy.model import CLEAN_DESCRIPTORS, SAFE_PRIVATE, HeaderPolicy, Policy, plain
+from gateway.policy.patient_id_section import PatientIdPolicy
 from gateway.policy.standard import FULL_DATES, OPTION_CODES, load_table, tag_of_keyword
 
 
 def explain_policy(policy: Policy) -> list[str]:
     """One sentence a line, in the order of the file."""
-    return [
-        f"Policy {policy.name}, digest {policy.digest}.",
-        *_header(policy),
-        *_pixels(policy),
-        *_gate(policy),
-        *_after(policy),
-    ]
+    parts = explain_sections(policy).values()
+    return [f"Policy {policy.name}, digest {policy.digest}.", *(line for lines in parts for line in lines)]
+
+
+def explain_sections(policy: Policy) -> dict[str, list[str]]:
+    """The sentences by the part of the file that they explain."""
+    return {"header": _header(policy), "pixels": _pixels(policy), "gate": _gate(policy), "afterwards": _after(policy)}
 
 
 def _header(policy: Policy) -> list[str]:
@@ -28,11 +29,7 @@ def _header(policy: Policy) -> list[str]:
     for name in sorted(header.options):
         code, meaning = OPTION_CODES[name]
         lines.append(f"Option {name}: {meaning}, recorded in the objects as {code}.")
-    prefix = f'"{header.patient_id.prefix}" and ' if header.patient_id.prefix else ""
-    lines.append(
-        f"Patient ID: replaced by {prefix}a pseudonym made with the project's key; "
-        "the same person gets another one in another project."
-    )
+    lines += _patient_id(header.patient_id)
     if header.dates is not None:
         low, high = header.dates.shift_days
         lines.append(
@@ -47,6 +44,19 @@ def _header(policy: Policy) -> list[str]:
     for keyword, reason in sorted(header.keep.items()):
         tag = tag_of_keyword(keyword) or 0
         lines.append(f"Kept: {keyword} ({tag >> 16:04X},{tag & 0xFFFF:04X}), because: {reason}")
+    return lines
+
+
+def _patient_id(rule: PatientIdPolicy) -> list[str]:
+    if rule.pseudonym == "keyed":
+        prefix = f'"{rule.prefix}" and ' if rule.prefix else ""
+        says = f"replaced by {prefix}a pseudonym made with the project's key; "
+        lines = [f"Patient ID: {says}the same person gets another one in another project."]
+    else:
+        place = f"the table {rule.table} of the database {rule.sql}" if rule.sql else f"the file {rule.table}"
+        lines = [f"Patient ID: replaced by what {place} gives; a study of somebody who is not in it is held."]
+    if rule.merge:
+        lines.append(f"Patient ID: those that {rule.merge} merges count as one person, under the surviving ID.")
     return lines
 
 
@@ -91,7 +101,14 @@ def _parameters(value: Any) -> str:
 def _pixels(policy: Policy) -> list[str]:
     if not policy.pixels:
         return ["Pixels: not changed; nothing is removed from the pictures themselves."]
-    return [f"Pixels: {stage} ({_parameters(parameters)})." for stage, parameters in policy.pixels]
+    return [_stage(name, stage) for name, stage in policy.pixels]
+
+
+def _stage(name: str, stage: Any) -> str:
+    """What a stage says of itself, or its parameters."""
+    if not hasattr(stage, "describe"):
+        return f"Pixels: {name} ({_parameters(stage)})."
+    return f"Pixels, {name}: {str(stage.describe()).removesuffix('.')}."
 
 
 def _gate(policy: Policy) -> list[str]:
@@ -125,6 +142,12 @@ def _after(policy: Policy) -> list[str]:
         f"Retention: originals {retain.originals_days} days, held studies {retain.held_days} days, "
         f"references {retain.references_days} days."
     )
+    if policy.vault is not None:
+        roles = " and ".join(policy.vault.roles)
+        lines.append(
+            "Vault: Patient ID, issuer, study UID and accession numbers are kept beside the pseudonym, encrypted, "
+            f"for {policy.vault.days} days; {roles} may open them, each time with a line in the ledger."
+        )
     to = f"only {policy.forward.to}" if policy.forward.to else "where the route says"
     lines.append(f"Forward: to {to}; a study counts as sent when the archive answered for every instance.")
     return lines

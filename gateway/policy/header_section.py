@@ -18,11 +18,11 @@ from gateway.policy.model import (
     SAFE_PRIVATE,
     DatePolicy,
     HeaderPolicy,
-    PatientIdPolicy,
     Sentence,
     Strict,
 )
 from gateway.policy.parsing import parse
+from gateway.policy.patient_id_section import PatientIdPolicy, check_files
 from gateway.policy.private_section import PrivatePolicy
 from gateway.policy.standard import FULL_DATES, MODIFIED_DATES, OPTIONS, all_keywords, tag_of_keyword
 
@@ -39,9 +39,6 @@ def _option(name: str) -> str:
 
 def _keyword(word: str) -> str:
     if tag_of_keyword(word) is not None:
-        says = why_not_kept(word)
-        if says:
-            raise Faulty(says, "remove it from keep")
         return word
     if repeater_has_keyword(word):
         raise Faulty(f"{word} belongs to a repeating group, which is not kept by name", "remove it from keep")
@@ -70,6 +67,13 @@ class HeaderShape(Strict):
     descriptors: DescriptorsShape | None = None
 
 
+def _check_kept(document: Document, shape: HeaderShape, edition: str) -> None:
+    """Faults of attributes that the table of this edition does not let a policy keep by name."""
+    for word in shape.keep:
+        if says := why_not_kept(word, edition):
+            document.fault(("header", "keep", word), says, "remove it from keep")
+
+
 def resolve_header(document: Document, edition: str) -> HeaderPolicy | None:
     """`header:` of a document with the rules between its parts, or None with the faults recorded."""
     if "header" not in document.data:
@@ -77,6 +81,7 @@ def resolve_header(document: Document, edition: str) -> HeaderPolicy | None:
     shape, damaged = parse(HeaderShape, document, ("header",), document.data["header"])
     if shape is None:
         return None
+    _check_kept(document, shape, edition)
     options = frozenset(shape.options)
     if len(options) < len(shape.options):
         twice = sorted({name for name in shape.options if shape.options.count(name) > 1})
@@ -100,6 +105,8 @@ def resolve_header(document: Document, edition: str) -> HeaderPolicy | None:
     if descriptors is not None and CLEAN_DESCRIPTORS not in options and "options" not in damaged:
         says = f"descriptors says which words may stay, but the option {CLEAN_DESCRIPTORS} is not on"
         document.fault(("header", "descriptors"), says, "add the option, or remove descriptors")
+    if "patient_id" not in damaged:
+        check_files(document, shape.patient_id)
     if document.faults:
         return None
     given = {"dates": shape.dates} if shape.dates is not None else {}

@@ -13,7 +13,7 @@ from functools import cache
 from pydicom._private_dict import private_dictionaries
 
 from gateway.policy.frozen import FrozenMap
-from gateway.policy.standard import FOLDER, read_dated
+from gateway.policy.standard import DEFAULT_EDITION, FOLDER, SAFE_TABLE, dated_file, read_dated
 
 PrivateKey = tuple[str, int, int]  # creator as `creator_key` writes it, group, element 00-FF
 KEEP, UID, DATE, EPOCH, REMOVE = "keep", "uid", "date", "epoch", "remove"
@@ -35,9 +35,9 @@ def creator_key(creator: str) -> str:
 
 
 @cache
-def load_safe_private() -> Mapping[PrivateKey, SafePrivate]:
+def load_safe_private(edition: str = DEFAULT_EDITION) -> Mapping[PrivateKey, SafePrivate]:
     """Table E.3.10-1: what PS3.15 calls a sample list of safe private attributes."""
-    _, rows = read_dated(FOLDER / "ps3_15_e3_10_1_2026d.csv")
+    _, rows = read_dated(dated_file(SAFE_TABLE, edition))
     return FrozenMap(
         {
             (creator_key(row["creator"]), int(row["group"], 16), int(row["element"], 16)): SafePrivate(
@@ -74,9 +74,9 @@ def _dictionary() -> Mapping[PrivateKey, str]:
     return FrozenMap(found)
 
 
-def vr_of(key: PrivateKey) -> str:
+def vr_of(key: PrivateKey, edition: str = DEFAULT_EDITION) -> str:
     """The VR of a private attribute where some list or dictionary knows it, else ""."""
-    safe = load_safe_private().get(key)
+    safe = load_safe_private(edition).get(key)
     if safe is not None and len(safe.vrs) == 1:
         return safe.vrs[0]
     known = _dictionary().get(key)

@@ -27,7 +27,8 @@ from gateway.settings import SHIPPED_POLICIES
 from gateway.study import canonical_json
 
 FOLDER = SHIPPED_POLICIES / "standard"
-TABLE = "ps3_15_e1_1_"  # files of Table E.1-1 are named by edition
+# Files of these tables are named by edition.
+TABLE, CONTENT_TABLE, SAFE_TABLE = "ps3_15_e1_1_", "ps3_15_e3_4_1_", "ps3_15_e3_10_1_"
 DEFAULT_EDITION = "2026d"
 FULL_DATES = "retain-longitudinal-full-dates"
 MODIFIED_DATES = "retain-longitudinal-modified-dates"
@@ -118,6 +119,18 @@ def editions() -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def dated_file(table: str, edition: str) -> Path:
+    """The file of a table for policies of an edition: that edition's own, else the newest before it, else the first.
+
+    An edition that changes Table E.1-1 alone brings no file for the others. Raises EnvironmentFault when there is none.
+    """
+    files = sorted(FOLDER.glob(f"{table}*.csv"))
+    if not files:
+        raise EnvironmentFault(f"{FOLDER / table}* is missing: the installation is incomplete")
+    older = [path for path in files if path.stem.removeprefix(table) <= edition]
+    return older[-1] if older else files[0]
+
+
 def read_dated(path: Path) -> tuple[dict[str, str], list[dict[str, str]]]:
     """Head and rows of one data file. Raises EnvironmentFault when it is missing: the installation is broken."""
     try:
@@ -194,8 +207,9 @@ def standard_digest(edition: str) -> str:
     """
     load_table(edition)
     parts: dict[str, object] = {"edition": edition}
+    dated = {table: dated_file(table, edition) for table in (TABLE, CONTENT_TABLE, SAFE_TABLE)}
     for path in sorted(FOLDER.iterdir()):
-        other_edition = path.name.startswith(TABLE) and path.stem != f"{TABLE}{edition}"
+        other_edition = any(path.name.startswith(table) and path != own for table, own in dated.items())
         if path.suffix == ".csv" and not other_edition:
             parts[path.name] = read_dated(path)[1]
         elif path.suffix == ".json":
