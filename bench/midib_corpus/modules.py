@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from bench.midib_corpus import clinical, kinds, technical
+from bench.midib_corpus import clinical, kinds, technical, widened
 from bench.midib_corpus.people import digits
 from bench.midib_corpus.phrases import DATES, NAMES, OTHER, PHONES, PLACES, RECORDS, planted_in
 from bench.midib_corpus.recorder import Recorder, coerced
@@ -91,7 +91,9 @@ def add_study(rec: Recorder, series: Series) -> None:
     rec.date("AdmittingDate", f"{study.day:%Y%m%d}")
     rec.describe("StudyDescription", study.description)
     rec.describe("RequestedProcedureDescription", study.procedure)
-    rec.describe("AdmittingDiagnosesDescription", series.pick("dx", series.own.of(clinical.DIAGNOSES)))
+    rec.describe(
+        "AdmittingDiagnosesDescription", series.pick("dx", series.own.of(clinical.DIAGNOSES, widened.DIAGNOSES))
+    )
     rec.describe("MedicalAlerts", study.alert)
     if study.history is not None:
         rec.describe("AdditionalPatientHistory", study.history)
@@ -169,7 +171,8 @@ def add_instance(rec: Recorder, series: Series, sop_instance: str, number: int) 
     rec.keep("AcquisitionTime", study.time)
     rec.date("AcquisitionDateTime", f"{study.day:%Y%m%d}{study.time}.250000")
     if series.rng.random() < 0.5:
-        phrase = planted_in(series.rng.choice(series.own.of(clinical.COMMENTS)), study.who, series.rng, study.day)
+        comment = series.rng.choice(series.own.of(clinical.COMMENTS, widened.COMMENTS))
+        phrase = planted_in(comment, study.who, series.rng, study.day)
         if phrase is not None:
             rec.hide("ImageComments", phrase)
     if series.modality in ("CT", "MR", "PT"):

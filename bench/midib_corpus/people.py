@@ -6,7 +6,7 @@ import datetime as dt
 import random
 from dataclasses import dataclass, field
 
-from bench.midib_corpus import words
+from bench.midib_corpus import widened, words
 from bench.midib_corpus.words import Half, Words
 
 
@@ -52,6 +52,9 @@ class Person:
     character_set: str = "ISO_IR 100"
     foreign: str = ""  # Patient's Name as it is, where it is not Latin
     aliases: tuple[str, ...] = field(default=())
+    calls: tuple[
+        tuple[str, str], ...
+    ] = ()  # (what a telephone is called, its number), where the half has several forms
 
     def age(self, day: dt.date) -> int:
         return day.year - self.born.year - ((day.month, day.day) < (self.born.month, self.born.day))
@@ -60,6 +63,15 @@ class Person:
 def digits(rng: random.Random, count: int) -> str:
     """`count` digits, the first not 0."""
     return str(rng.randint(1, 9)) + "".join(rng.choice("0123456789") for _ in range(count - 1))
+
+
+def filled(rng: random.Random, form: str) -> str:
+    """A telephone number: a digit for every `#`; not 0, 1 or 9 at the front, which some countries do not begin with."""
+    first = form.find("#")
+    return "".join(
+        str(rng.randint(2, 8)) if at == first else str(rng.randint(0, 9)) if sign == "#" else sign
+        for at, sign in enumerate(form)
+    )
 
 
 def day_in(rng: random.Random, first: int, last: int) -> dt.date:
@@ -77,6 +89,7 @@ def person(rng: random.Random, half: Half) -> Person:
     names = [Name(first, last) for first, last in zip(firsts, lasts, strict=True)]
     street, city = rng.choice(own.of(words.STREETS)), rng.choice(own.of(words.CITIES))
     address = f"{digits(rng, 3)} {street} {city}, {rng.choice(words.STATES)} {digits(rng, 5)}"
+    calls = () if half == "final" else tuple((name, filled(rng, form)) for name, form in rng.sample(widened.CALLS, 4))
     character_set, foreign = rng.choice(own.of(words.FOREIGN)) if rng.random() < 0.12 else ("ISO_IR 100", "")
     return Person(
         name=names[0],
@@ -98,4 +111,5 @@ def person(rng: random.Random, half: Half) -> Person:
         ward=rng.choice(own.of(words.WARDS)),
         character_set=character_set,
         foreign=foreign,
+        calls=calls,
     )

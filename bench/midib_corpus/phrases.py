@@ -91,6 +91,9 @@ def _record(text: str, who: Person, rng: random.Random, _: object) -> tuple[str,
 
 
 def _phone(text: str, who: Person, rng: random.Random, _: object) -> tuple[str, str, str]:
+    if who.calls:
+        name, number = rng.choice(who.calls)
+        return f"{text} {name} {number}", number, PHONES
     shown = rng.choice((who.phone, who.phone.replace("(", "").replace(") ", "-")))
     return f"{text} call {shown}", shown[-8:], PHONES
 

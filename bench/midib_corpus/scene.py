@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.midib_corpus import clinical
+from bench.midib_corpus import clinical, widened
 from bench.midib_corpus.people import Person, digits
 from bench.midib_corpus.phrases import Phrase, letter, planted_in
+from bench.midib_corpus.widened import fitting
 from bench.midib_corpus.words import Words
 
 UID_ROOT = "1.2.826.0.1.3680043.8.498."
@@ -69,6 +71,11 @@ class Series:
         return self.study.day
 
 
+def writable(texts: Sequence[str], who: Person) -> list[str]:
+    """Texts of the development half that this patient's objects can hold."""
+    return fitting(texts, who.character_set)
+
+
 def maybe(text: str, study: Study | tuple[Person, dt.date], rng: random.Random, share: float) -> Phrase | str:
     """`text`, with something planted in a `share` of the cases."""
     who, day = study if isinstance(study, tuple) else (study.who, study.day)
@@ -80,8 +87,8 @@ def maybe(text: str, study: Study | tuple[Person, dt.date], rng: random.Random, 
 def new_study(who: Person, modality: str, day: dt.date, rng: random.Random, own: Words, days: int) -> Study:
     """A study; what it says is drawn from `own`."""
     at = (who, day)
-    text = rng.choice(own.of(clinical.STUDIES[modality]))
-    history, more = rng.sample(own.of(clinical.HISTORIES), 2)
+    text = rng.choice(own.of(clinical.STUDIES[modality], writable(widened.STUDIES[modality], who)))
+    history, more = rng.sample(own.of(clinical.HISTORIES, widened.HISTORIES), 2)
     return Study(
         who=who,
         uid=fresh_uid(rng),
@@ -92,8 +99,14 @@ def new_study(who: Person, modality: str, day: dt.date, rng: random.Random, own:
         number=digits(rng, 6),
         description=maybe(text, at, rng, 0.45),
         history=letter(history, more, who, rng, day) if rng.random() < 0.6 else None,
-        alert=maybe(rng.choice(own.of(clinical.ALERTS)), at, rng, 0.3),
-        comment=letter(rng.choice(own.of(clinical.ADVICE)), rng.choice(own.of(clinical.COMMENTS)), who, rng, day),
+        alert=maybe(rng.choice(own.of(clinical.ALERTS, widened.ALERTS)), at, rng, 0.3),
+        comment=letter(
+            rng.choice(own.of(clinical.ADVICE, widened.ADVICE)),
+            rng.choice(own.of(clinical.COMMENTS, widened.COMMENTS)),
+            who,
+            rng,
+            day,
+        ),
         reason=planted_in(history, who, rng, day),
         procedure=maybe(text, at, rng, 0.4),
         days=days,
@@ -108,9 +121,19 @@ def new_series(study: Study, modality: str, rng: random.Random, own: Words, bloc
         uid=fresh_uid(rng),
         rng=rng,
         own=own,
-        description=maybe(rng.choice(own.of(clinical.SERIES[modality])), study, rng, 0.4),
-        protocol=maybe(rng.choice(own.of(clinical.PROTOCOLS[modality])), study, rng, 0.35),
-        step=maybe(rng.choice(own.of(clinical.STUDIES[modality])), study, rng, 0.3),
+        description=maybe(
+            rng.choice(own.of(clinical.SERIES[modality], writable(widened.SERIES[modality], study.who))),
+            study,
+            rng,
+            0.4,
+        ),
+        protocol=maybe(rng.choice(own.of(clinical.PROTOCOLS[modality], widened.PROTOCOLS[modality])), study, rng, 0.35),
+        step=maybe(
+            rng.choice(own.of(clinical.STUDIES[modality], writable(widened.STUDIES[modality], study.who))),
+            study,
+            rng,
+            0.3,
+        ),
         block=block,
         implicit=rng.random() < 0.35 and "ELSCINT1" not in block,  # pydicom's VR for one of its elements is wrong
     )

@@ -82,6 +82,8 @@ class Words:
 
     half: Half
 
-    def of(self, words: Sequence[T]) -> list[T]:
-        """Every second entry: a word is in one half or the other."""
-        return list(words)[0 if self.half == "development" else 1 :: 2]
+    def of(self, words: Sequence[T], more: Sequence[T] = ()) -> list[T]:
+        """Every second entry: a word is in one half or the other. `more` is in the development half only."""
+        if self.half == "development":
+            return [*list(words)[0::2], *more]
+        return list(words)[1::2]

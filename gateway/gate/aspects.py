@@ -9,17 +9,19 @@ nobody's.
     burned_in_text         image samples at any depth (icons too), overlays, binary blocks in private elements
     recognizable_features  image samples at any depth, surfaces, binary blocks in private elements
     image_identity         image samples at any depth, binary blocks in private elements
-    document_content       encapsulated documents and models
+    document_content       encapsulated documents and models, but for the blank ones below
     waveform_content       waveform samples: speech, and curves that are personal too
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
 from gateway.gate.bytescan import Scan, scan_file
 from gateway.gate.reading import Pair, judging
+from gateway.gate.walk import Leaf
 from gateway.policy import GatePolicy
 from gateway.study import NotAssessed
 
@@ -32,6 +34,17 @@ _IMAGE = frozenset({0x7FE00008, 0x7FE00009, 0x7FE00010})
 _SURFACE = frozenset({0x00660016, 0x00660023, 0x00660029})  # point coordinates, triangle and edge point indices
 _DOCUMENT, _WAVEFORM = 0x00420011, 0x54001010
 _BULK = frozenset({"OB", "OD", "OF", "OL", "OV", "OW", "UN"})
+# sha256 of documents that say nothing: the empty page, clinical document, solid, object and material that stand in for
+# whatever was encapsulated (PS3.15 Table E.1-1: D). One byte more or other, and it is a document again.
+_BLANK_DOCUMENTS = frozenset(
+    {
+        "fa40cc61c0be5751ff15b2a026f68c57e8f961981001adf564e044cc5962b3b5",  # application/pdf, 324 bytes
+        "06ffc694665c4dd852d103e1715b6ae173f14670b977030c62037c66e89b35b9",  # text/xml, 786
+        "7f488652d1bf4c91a1b4062ab9f4bb7498eda89f0a4680856e848e707a1984e2",  # model/stl, 84
+        "74a316c45666e9f76fd9a6943f3b2b405f17b3f967af5572a0b7c19dd1b6b991",  # model/obj and model/mtl, 10
+    }
+)
+_BLANK_BYTES = 1024
 PRIVATE_BULK_BYTES = 1024  # a private block of this size may be a picture of 32 x 32
 
 
@@ -49,10 +62,15 @@ def aspects_of(scan: Scan) -> frozenset[str]:
         elif leaf.tag in _SURFACE:
             found.add(FEATURES)
         elif leaf.tag == _DOCUMENT:
-            found.add(DOCUMENT)
+            if not _is_blank(leaf):
+                found.add(DOCUMENT)
         elif leaf.tag == _WAVEFORM:
             found.add(WAVEFORM)
     return frozenset(found)
+
+
+def _is_blank(leaf: Leaf) -> bool:
+    return leaf.size <= _BLANK_BYTES and hashlib.sha256(leaf.raw).hexdigest() in _BLANK_DOCUMENTS
 
 
 def count_aspects(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:

@@ -16,7 +16,7 @@ from gateway.errors import Hold, Refuse
 from gateway.header.elements import Element, Reader
 from gateway.header.iod import is_listed
 from gateway.header.key_objects import KEY_OBJECT_SELECTION
-from gateway.header.slides import drop_label
+from gateway.header.slides import LABELLED, drop_label
 from gateway.header.structured import OPTION as STRUCTURED_CONTENT
 from gateway.header.text import decoded
 from gateway.policy import HeaderPolicy
@@ -32,6 +32,7 @@ NOT_INSTANCES = ("Commitment", "Directory", "Management", "Print", "Query")  # "
 
 CHARACTER_SET, SOP_CLASS, SOP_INSTANCE, PATIENT_ID = 0x00080005, 0x00080016, 0x00080018, 0x00100020
 STUDY, SERIES = 0x0020000D, 0x0020000E
+LOOKED_AT = frozenset({CHARACTER_SET, SOP_CLASS, SOP_INSTANCE, PATIENT_ID, STUDY, SERIES, *LABELLED})  # by `admit`
 
 
 @dataclass(frozen=True, slots=True)

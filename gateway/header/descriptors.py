@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from gateway.header.actions import CLEANED, cleans_text
 from gateway.header.descriptors_charset import decoded_value
-from gateway.header.descriptors_harvest import CHARACTER_SET, Harvest, own_words
+from gateway.header.descriptors_harvest import CHARACTER_SET, Entry, Harvest, own_words
 from gateway.header.descriptors_masking import Masked, masked, without_own
 from gateway.header.descriptors_own import OwnWords
 from gateway.header.descriptors_words import words_with
@@ -21,10 +21,11 @@ from gateway.header.elements import Element, Reader
 from gateway.header.plan import Plan
 from gateway.policy import HeaderPolicy
 
-__all__ = ["CHARACTER_SET", "Cleaner", "cleaner_for"]
+__all__ = ["CHARACTER_SET", "Cleaner", "cleaner_for", "own_of"]
 
 WHOLE = frozenset({"LT", "ST", "UT"})  # a backslash is text here (PS3.5 6.4)
 REMEMBERED_BYTES = 1024
+MAX_CLEANED_BYTES = 1 << 14  # longer than any LT: cleaning takes time with the square of the length
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,16 @@ class Cleaner:
         return masked(text, self.own)
 
     def descriptor(self, vr: str, value: bytes, character_set: bytes) -> bytes | None:
-        """A value field of a text VR, cleaned; as it came when nothing is masked, None when it cannot be written back.
+        """A value field of a text VR, cleaned; as it came when nothing is masked.
+
+        None when it is too long or cannot be written back.
 
         Empty when nothing is left of any of its values; a value among several may become empty, its place stays.
         """
         return _cleaned(self.own, vr, value, character_set, strict=True)
 
     def technical(self, vr: str, value: bytes, character_set: bytes) -> bytes | None:
-        """A value field that the policy keeps, without the object's own names, numbers and dates."""
+        """A value field that the policy keeps, without the object's own names, numbers and dates; None if too long."""
         return _cleaned(self.own, vr, value, character_set, strict=False)
 
     def item_text(self, character_set: bytes) -> Callable[[bytes], bytes]:
@@ -67,13 +70,20 @@ def cleaner_for(
         return None
     harvest = Harvest(reader, plan, policy.edition)
     harvest.take(elements, 0, character_set, reader)
+    return Cleaner(own_of(policy, frozenset(harvest.entries)))
+
+
+def own_of(policy: HeaderPolicy, entries: frozenset[Entry]) -> OwnWords:
+    """The words of an object that says these values, under a policy's list."""
     site = policy.descriptors.words if policy.descriptors is not None else ()
-    return Cleaner(own_words(frozenset(harvest.entries), words_with(site)))
+    return own_words(entries, words_with(site))
 
 
 def _cleaned(own: OwnWords, vr: str, value: bytes, character_set: bytes, *, strict: bool) -> bytes | None:
     if vr not in CLEANED:
         return value
+    if len(value) > MAX_CLEANED_BYTES:
+        return None
     clean = _remembered if len(value) <= REMEMBERED_BYTES else _clean
     return clean(own, vr, value, character_set, strict)
 

@@ -43,7 +43,10 @@ _SHORT_YET_SURE = frozenset({"june", "july", "juni", "juli", "juin", "mars"})
 _MONTH = rf"(?:{_one_of(MONTHS)})\.?"
 _SURE_MONTH = rf"(?:{_one_of(MONTHS.keys() - _WORDS)})\.?"
 _FULL_MONTH = rf"(?:{_one_of(name for name in MONTHS if len(name) >= 5 or name in _SHORT_YET_SURE)}|(?-i:May|Mai))"
+# Three letters that mean nothing else beside a day.
+_BRIEF_MONTH = "(?-i:Jan|JAN|Feb|FEB|Apr|APR|Aug|AUG|Oct|OCT|Okt|Nov|NOV|Dez|Dec|Janv|Févr|Avr|Sept)"
 _YEAR = r"(?:1[89]|20)\d\d"
+_OTHER_YEAR = r"(?:1[34]|2[45])\d\d"
 _M, _D = r"(?:1[0-2]|0?[1-9])", r"(?:3[01]|[12]\d|0?[1-9])"
 _MM, _DD = r"(?:1[0-2]|0[1-9])", r"(?:3[01]|[12]\d|0[1-9])"
 _TH = r"(?:\.|st|nd|rd|th|er|º|°|-го)?"
@@ -55,7 +58,9 @@ _CLOCK = (
 )
 _OR_CLOCK = rf"(?:T(?=\d)|(?!\d))(?:(?<=T){_CLOCK})?"
 _LINK = r"(?:\s*[,;@-]\s*|\s+(?:at|um|à|a las|ore|om|kl\.?|@)\s+|\s+|_)"
-_NO_UNIT = r"(?!\s*(?:min|sec|s|m|mm|ml|%|deg|°)\b)"
+_DAY = rf"(?=\d\d/\d|\d/\d\d)(?!\d+/10(?!\d))(?:{_D}/{_M}|{_M}/{_D})|{_DD}\.{_MM}\.?|{_D}\.{_M}\.(?!\d)"
+_NO_UNIT = r"(?!\s*(?:min|sec|s|m|ms|mm|cm|ml|t|tesla|%|deg|°|of|von|de)\b)"
+_ON = r"on|since|dated|vom|am|seit|ab|le|du|depuis|el|del|il|dal|em|desde|op|sinds|dnia|fra|den"
 _BORN = r"born|geb(?:oren)?\.?|née?|nacid[oa]|nat[oa]|d\.?o\.?b\.?|geboortejaar|jg\.?|jahrgang|yob"
 
 _BY_NUMBERS = (
@@ -63,15 +68,23 @@ _BY_NUMBERS = (
     rf"(?<!\d){_YEAR}{_MM}{_DD}(?:[T_ -]?{_HOURS})?(?!\d)",
     # 2020-01-31T10:15:00Z, 2020/1/31, 2020.01.31, 2020_01_31, 2020 01 31
     rf"(?<![\d.]){_YEAR}(?:(?P<a>[-./]){_M}(?P=a){_D}|(?P<e>[_ ]){_MM}(?P=e){_DD}){_OR_CLOCK}",
+    # 2014. 2. 4. of Korea; 1403/11/15 and 2493-01-31 of other calendars
+    rf"(?<![\d.]){_YEAR}\.\s{_M}\.\s{_D}\.?(?!\d)",
+    rf"(?<!\d){_OTHER_YEAR}(?P<k>[-/]){_M}(?P=k){_D}(?!\d)|(?<![\d.])(?:{_D}(?P<l>[-./]){_M}(?P=l)){_OTHER_YEAR}(?!\d)",
     # 31.01.1950, 1/31/1950, 31-1-1950, 31 01 1950
     rf"(?<!\d)(?<!\d[.]){_D}(?P<b>[-./])\s?{_M}(?P=b)\s?{_YEAR}(?!\d)",
     rf"(?<!\d)(?<!\d[.]){_M}(?P<c>[-./]){_D}(?P=c){_YEAR}(?!\d)",
     rf"(?<!\d)(?<!\d[.])(?:{_DD}[_ ]{_MM}|{_MM}[_ ]{_DD})[_ ]{_YEAR}(?!\d)",
     # 31.01.50, 31-01-50, 1/31/50; not 5/10/15 min
     rf"(?<![\d.:/-]){_DD}(?P<d>[-.]){_MM}(?P=d)\d\d(?![\d.:/-]\d|\d)",
+    rf"(?<![\d.:/-])(?<![\d.:/-][vV])(?:{_D}\.{_M}\.\d\d)(?![\d.:/-]\d|\d){_NO_UNIT}",
     rf"(?<![\d.:/-])(?:{_D}/{_M}|{_M}/{_D})/\d\d(?![\d.:/-]\d|\d){_NO_UNIT}",
+    # S55.1.31, R2/1/31: years of an era
+    rf"(?<![^\W_])(?-i:[SHR])\d{{1,2}}(?P<j>[./-]){_M}(?P=j){_D}(?![\d./-])",
+    # on 12/24, vom 03.05., le 3/12: only behind such a word, and never the 10/10 of a scale
+    rf"(?<![^\W\d_])(?:{_ON})\s+(?P<day>{_DAY})(?![\d/]|\.\d){_NO_UNIT}",
     # 01/2020, 01.2020, 2020-01
-    rf"(?<![\d./-]){_MM}[-./]{_YEAR}(?![\d]|[./-]\d)",
+    rf"(?<![\d./-])(?:{_MM}[-./]|[1-9]/){_YEAR}(?![\d]|[./-]\d){_NO_UNIT}",
     rf"(?<![\d./-]){_YEAR}[-./]{_MM}(?![\dA-Za-z]|[./-]\d)",
 )
 _BY_NAME = (
@@ -80,14 +93,19 @@ _BY_NAME = (
     rf"(?<!\d){_D}(?P<h>[-/.])(?:{_one_of(MONTHS)})(?P=h)'?(?:{_YEAR}|\d\d)(?!\d)",
     # January 31st, 1950; 1950-JAN-31; January 1950, Jan-2020
     rf"(?<![^\W\d_]){_MONTH}\s*{_D}{_TH},?\s*'?{_YEAR}(?!\d)",
+    rf"(?<![^\W\d_]){_MONTH}(?P<m>[-/. ]){_D}(?P=m)(?:{_YEAR}|\d\d)(?!\d)",
     rf"(?<!\d){_YEAR}{_OF}{_MONTH}{_OF}{_D}(?!\d)",
-    rf"(?<![^\W\d_]){_MONTH}(?:\s+de)?[\s,/._'-]*{_YEAR}(?!\d)",
+    rf"(?<![^\W\d_]){_SURE_MONTH}(?:\s+de)?[\s,/._'-]*{_YEAR}(?!\d)",
+    rf"(?<![^\W\d_])(?:{_one_of(_WORDS)})\.?(?:\s+de)?[ /._'-]?{_YEAR}(?!\d|[-/.]\d)",
+    # 5 Feb, Jan 3rd, 24-Dec
+    rf"(?<![\d.,]){_D}(?:st|nd|rd|th|\.)?[ -]?(?:{_BRIEF_MONTH})\.?(?![^\W_])",
+    rf"(?<![^\W_])(?:{_BRIEF_MONTH})\.?[ -]{_D}(?:st|nd|rd|th)?(?![\d.,%/-]|[^\W_]){_NO_UNIT}",
     # 31 January, January 31st, 31. Januar
     rf"(?<!\d){_D}{_TH}\s*(?:of|de)?\s*{_FULL_MONTH}(?![^\W\d_])",
     rf"(?<![^\W\d_]){_FULL_MONTH}\s*{_D}(?:st|nd|rd|th)?(?![\d.]|[^\W\d_])",
 )
 _BY_CHARACTER = (  # 2020年1月31日, 昭和25年1月, 1월 31일
-    r"(?:昭和|平成|令和|大正|明治|西暦)?\s*\d{1,4}\s*[年년]\s*\d{1,2}\s*[月월](?:\s*\d{1,2}\s*[日일])?",
+    r"(?:昭和|平成|令和|大正|明治|西暦)?\s*\d{1,4}\s*[年년]\s*\d{1,2}\s*[月월](?:\s*\d{1,2}\s*[日일](?:\s*生(?:まれ)?)?)?",
     r"\d{1,2}\s*[月월]\s*\d{1,2}\s*[日일]",
 )
 _OF_BIRTH = (rf"(?:(?<![^\W\d_])(?:{_BORN})|\*)(?:\s|in|en|le|[:=.])*(?P<birth>{_YEAR})(?!\d)",)
@@ -99,6 +117,11 @@ _NUMBERS, _NAMED, _CHARACTERS, _BIRTH = (
 _CLOCK_AFTER = re.compile(rf"{_LINK}{_CLOCK}(?!\d)", re.IGNORECASE)
 _CLOCK_BEFORE = re.compile(rf"(?<![\d:]){_CLOCK}{_LINK}\Z", re.IGNORECASE)
 _CLOCK_REACH = 24  # characters before a date in which its time may begin
+# Times and angles with slashes between them: TE 10/20/30.
+_SERIES_BEFORE = re.compile(
+    r"(?<![^\W\d_])(?:TE|TR|TI|TD|FA|b|echo(?:es)?|kVp?|mAs?|delays?|phases?|v|ver|version|vers|sw|software|rev|release|rel|syngo|R)s?[.]?\s*[:=]?\s*\Z",
+    re.IGNORECASE,
+)
 _HAS_MONTH = re.compile(rf"(?<![^\W\d_])(?:{_one_of(MONTHS)})(?![^\W\d_])", re.IGNORECASE)
 _HAS_CHARACTER = re.compile("[年月년월]")
 _HAS_YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
@@ -119,7 +142,9 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 def dates_in(text: str) -> Iterator[tuple[int, int]]:
     """Spans of dates, each with the time of day beside it. They may overlap."""
     for match in _matches(text):
-        start, end = match.span("birth") if match.re is _BIRTH else match.span()
+        start, end = match.span(match.lastgroup) if match.lastgroup in ("birth", "day") else match.span()
+        if match.re is _NUMBERS and _SERIES_BEFORE.search(text, max(0, start - _CLOCK_REACH), start):
+            continue
         before = _CLOCK_BEFORE.search(text, max(0, start - _CLOCK_REACH), start)
         after = _CLOCK_AFTER.match(text, end)
         yield before.start() if before else start, after.end() if after else end

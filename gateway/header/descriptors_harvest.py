@@ -40,6 +40,7 @@ _LABELS = ("ID", "IDs", "Identifier", "Number", "Numbers", "AETitle", "Title", "
 _MAYBE_SOMEBODY = re.compile(
     rb"[^\x00-\x1a\x1c-\x1f^]+\^[^\x00-\x1a\x1c-\x1f]{1,64}|(?=[\w-]*\d{4})[A-Za-z0-9_-]{5,64}"
 )
+_COMPONENTS = re.compile(rb"[\^=]")
 Entry = tuple[str, bytes, bytes]  # role, value, character set
 NOTHING = ""
 SEQUENCE = "SQ"
@@ -67,8 +68,10 @@ class Harvest:
         self._rows = load_table(edition)
         self._dictionary = dictionary()
 
-    def take(self, elements: Sequence[Element], parent: int, character_set: bytes, reader: Reader) -> None:
-        """All elements of one data set, and of the items in it."""
+    def take(
+        self, elements: Sequence[Element], parent: int, character_set: bytes, reader: Reader, depth: int = 0
+    ) -> None:
+        """All elements of one data set, and of the items in it down to the reader's depth."""
         roles = self._plan.roles.setdefault(parent, {})
         buffer = reader.buffer
         for element in elements:
@@ -82,11 +85,11 @@ class Harvest:
                     character_set = bytes(buffer[element.start : element.end]).strip(b" \0")
                 continue
             if role == SEQUENCE or element.items is not None:
-                self._sequence(element, character_set, reader)
+                self._sequence(element, character_set, reader, depth)
             elif element.end - element.start <= MAX_VALUE_BYTES and not element.undefined:
                 value = bytes(buffer[element.start : element.end])
                 if role == LOOSE and value[:4] in (ITEM_LITTLE, ITEM_BIG):
-                    self._sequence(element, character_set, reader)
+                    self._sequence(element, character_set, reader, depth)
                 elif (value := value.strip(b" \0")) and (role != LOOSE or _MAYBE_SOMEBODY.fullmatch(value)):
                     self.entries.add((role, value[:8] if role == DATE else value, character_set))
 
@@ -114,20 +117,20 @@ class Harvest:
             return LOOSE  # free text that the standard does not list: its words are no identity by themselves
         return _roles().get(tag, PLACE)
 
-    def _sequence(self, element: Element, character_set: bytes, reader: Reader) -> None:
+    def _sequence(self, element: Element, character_set: bytes, reader: Reader, depth: int) -> None:
         """The items of a sequence. One that cannot be read gives nothing: the rewriter decides about it."""
         readers = (reader,) if element.vr in ("", "SQ") else (reader.implicit_little, reader)
         for inner in readers:
             try:
                 items = element.items
                 if items is None:
-                    items = inner.items(element.start, element.end, 0, delimited=False)
+                    items = inner.items(element.start, element.end, depth, delimited=False)
                 for item in items:
                     within = Reader(inner.buffer, item.syntax) if item.syntax != inner.syntax else inner
                     elements = item.elements
                     if elements is None:
-                        elements = tuple(within.elements(item.start, item.end, 1))
-                    self.take(elements, element.tag, character_set, within)
+                        elements = tuple(within.elements(item.start, item.end, depth + 1))
+                    self.take(elements, element.tag, character_set, within, depth + 1)
             except Malformed:
                 continue
             return
@@ -142,7 +145,10 @@ def own_words(entries: frozenset[Entry], words: Words) -> OwnWords:
 def _said(entries: Iterable[Entry]) -> set[Said]:
     found = set()
     for role, value, character_set in entries:
-        for text in readings_of(value, character_set):
+        readings = [readings_of(value, character_set)]
+        if role == NAME and not value.isascii():  # where the declaration is wrong, a mark may be read as half a letter
+            readings += [readings_of(part, character_set) for part in _COMPONENTS.split(value)]
+        for text in (text for several in readings for text in several):
             for one in text.split("\\"):
                 if one.strip(" \0"):
                     found.add(Said(role, one.strip(" \0")))

@@ -21,11 +21,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from gateway.header.descriptors_ages import old_ages_in
 from gateway.header.descriptors_dates import dates_in
 from gateway.header.descriptors_folding import fold, is_ideographic
-from gateway.header.descriptors_own import OwnWords, Span, Token, tokens_of
-from gateway.header.descriptors_patterns import forms_in, old_ages_in
+from gateway.header.descriptors_houses import known_houses
+from gateway.header.descriptors_own import OwnWords
+from gateway.header.descriptors_patterns import forms_in
 from gateway.header.descriptors_people import people_in
+from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import UNITS, Words
 
 MAX_PASSES = 8
@@ -34,6 +37,8 @@ LONGEST_MEASURE = 7  # digits of a number that a unit follows
 _SEPARATORS = " \t\r\n,;:^_/=-'\"|+&"
 _LEFT = re.compile(rf"[\s{re.escape(_SEPARATORS)}]*\Z")
 _RIGHT = re.compile(rf"[\s{re.escape(_SEPARATORS)}.]*")
+_SIGNED = re.compile(r"[^\W_]\+\Z|(?<![^\W_])[^\W\d_]{1,2}-\Z")
+_SIGN = re.compile(r"\+[^\W_]|-\d")
 _NOTHING = re.compile(r"[\s,;:^_/=.'\"&+-]*")
 _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 
@@ -94,8 +99,13 @@ def _read(text: str, words: Words) -> Reading:
     tokens = tokens_of(text)
     forms = list(dates_in(text))
     for start, end, street in forms_in(text):
-        if not street or any(not words.stays(token.text) for token in tokens if start <= token.start < end):
+        if not street or any(
+            not words.stays(token.text) or words.is_everyday(fold(token.text))
+            for token in tokens
+            if start <= token.start < end
+        ):
             forms.append((start, end))
+    forms += known_houses(text, tokens, words)
     ages = [age for age in old_ages_in(text) if not any(start <= age[0] < end for start, end in forms)]
     unknown = [span for span in _unknown_in(text, tokens, words) if not any(a <= span[0] < b for a, b, _ in ages)]
     return Reading(tuple(tokens), tuple(unknown), tuple(forms), tuple(ages))
@@ -163,6 +173,10 @@ def _without(text: str, changes: Iterable[Change]) -> str:
         kept += text[at:start]
         left, right = _LEFT.search(kept), _RIGHT.match(text, end)
         before, after = left[0] if left else "", right[0] if right else ""
+        if len(before) > 1 and _SIGNED.search(kept[: len(kept) - len(before) + 1]):
+            before = before[1:]  # C+ is a word, and C-
+        if len(after) > 1 and _SIGN.match(text, end + len(after) - 1) and after[-2].isspace():
+            after = after[:-1]  # +C is one too, and -45
         kept = kept[: len(kept) - len(before)]
         at = end + len(after)
         if kept and at < len(text):

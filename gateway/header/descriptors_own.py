@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from gateway.header.descriptors_dates import number_of
 from gateway.header.descriptors_folding import fold, is_ideographic, name_spellings, spellings
+from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import Words
 
 INSIDE_LETTERS, ALONE_LETTERS = 6, 3  # shortest name part that counts inside a longer word, and as a word
@@ -27,25 +28,11 @@ ibn st anon anonym anonymous anonymized anonymised none null unknown unnamed non
 NOT_NAMES = frozenset(_NOT_NAMES.split())
 _BETWEEN_NAMES = re.compile(r"[\s^,.;_\-/='\"()]{0,3}")
 _BETWEEN_DIGITS = re.compile(r"[\s^,\-./()_:#]{0,2}")
+_SLASHED = re.compile(r"(?<![^\W_])[^\W\d_]/[^\W\d_](?![^\W_])")
+_ATTACHED = re.compile(r"\.([^\W\d_]{4,})")
+_CONTRAST = re.compile(r"\+[^\W\d_]|[^\W\d_]\+|[^\W\d_]-(?![^\W_])")  # +C, C+, C-
 _PIECES = re.compile(r"[,;\r\n\t^]+")
 _DIGIT_RUNS = re.compile(r"\d+")
-TOKEN = re.compile(
-    "(?:[^\\W_]|[\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f"
-    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u200b-\u200d\u2060\ufeff])+"
-)
-Span = tuple[int, int]
-
-
-class Token(NamedTuple):
-    """A run of letters and digits with its place in the text."""
-
-    start: int
-    end: int
-    text: str
-
-
-def tokens_of(text: str) -> list[Token]:
-    return [Token(*match.span(), match[0]) for match in TOKEN.finditer(text)]
 
 
 class Said(NamedTuple):
@@ -92,6 +79,10 @@ class OwnWords:
             parts = [token.text for token in tokens_of(group)]
             for part in parts:
                 self._part(part, number)
+            for component in map(str.strip, group.split("^")):
+                broken = not component.isascii() and [token.text for token in tokens_of(component)] != [component]
+                if broken and len(component) > ALONE_LETTERS - 1:
+                    self.ideographic.add(component)  # bytes of another character set than said: no words, yet a name
             joined = "".join(parts)
             if len(joined) >= 2 and any(map(is_ideographic, joined)):
                 self.ideographic |= {joined, "".join(reversed(parts))}
@@ -215,16 +206,22 @@ class OwnWords:
         for token in tokens:
             strong = self.is_strong(token.text, least)
             weak = frozenset(number for one in spellings(token.text) for number in self.weak.get(one, ()))
-            contrast = token.start > 0 and text[token.start - 1] == "+"  # +C
-            initial = len(token.text) == 1 and fold(token.text) in self.initials and not contrast
-            if run and not (
-                (strong or weak or initial) and _BETWEEN_NAMES.fullmatch(text, run[-1][0].end, token.start)
-            ):
+            contrast = _CONTRAST.search(text, max(0, token.start - 1), token.end + 2) is not None
+            slashed = any(_SLASHED.match(text, max(0, at)) for at in (token.start - 2, token.start))  # W/O, S/P
+            capital = token.text.isupper() or text.islower()
+            initial = len(token.text) == 1 and capital and fold(token.text) in self.initials
+            initial = initial and not contrast and not slashed and not self._begins_a_word(text, token)
+            if run and not ((strong or weak or initial) and _goes_on(text, run[-1][0], token)):
                 yield from self._run(text, run)
                 run = []
             if strong or weak or initial:
                 run.append((token, strong, weak, initial))
         yield from self._run(text, run)
+
+    def _begins_a_word(self, text: str, token: Token) -> bool:
+        """True for the Q of Q.Clear: a dot and a technical word are attached to it."""
+        attached = _ATTACHED.match(text, token.end)
+        return attached is not None and self.words.is_core(fold(attached[1]))
 
     def _run(self, text: str, run: list[tuple[Token, bool, frozenset[int], bool]]) -> Iterator[Span]:
         """Own parts and initials beside each other. A single L or R at the edge is a side, unless a dot follows."""
@@ -277,6 +274,14 @@ class OwnWords:
         for token in tokens:
             if len(token.text) == 8 and token.text.isdecimal():
                 yield from ((token.start, token.end) for day in self.days if token.text in _compact(*day))
+
+
+def _goes_on(text: str, before: Token, token: Token) -> bool:
+    """True when a token may belong to the same name: an initial does not begin the next sentence."""
+    between = text[before.end : token.start]
+    if _BETWEEN_NAMES.fullmatch(between) is None:
+        return False
+    return len(token.text) > 1 or len(before.text) == 1 or not ("\n" in between or between.startswith("."))
 
 
 def _orders(year: int, month: int, day: int) -> tuple[tuple[int, int, int], ...]:

@@ -24,7 +24,7 @@ MANY_RUNS = 3
 _UNITS = """
 s ms us ns min mins sec secs h hr hrs d m mm cm um nm ml l cc mg g kg ug mcg mgy gy cgy usv msv mbq gbq kbq mci uci bq
 hz khz mhz ghz kv kev mev ev v kvp ma mas mah mt t tesla ppm hu px pix pixel bpm fps deg degree degrees percent iu mmol
-mm2 mm3 cm2 cm3 ms2 w kw db
+mm2 mm3 cm2 cm3 ms2 w kw db mol mmol umol osm mosm ci becquerel gbq tbq rad rem rpm psi cmh2o mmhg kpa pa n nt tm mtm
 """
 UNITS = frozenset(_UNITS.split())
 _RUNS = re.compile(r"\d+|[^\W\d_]+")
@@ -32,10 +32,42 @@ _HUMPS = re.compile(r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß
 _NAME_PREFIX = re.compile(r"(?:Mc|Mac|De|Di|Da|Du|La|Le|Lo|Van|Von|Fitz|San|St|O)[A-ZÀ-Þ]")
 # Endings of diseases, operations, examinations and drugs, which no name has at this length.
 _MEDICAL = re.compile(
-    r"[a-z]{4,}(?:itis|itiden|osis|emia|aemia|ectom[yi]e?|otom[yi]e?|ostom[yi]e?|plast[yi]k?|scop[yi]e?|graph[yi]e?|graphisch"
+    r"[a-z]{3,}(?:itis|itiden|osis|emia|aemia|ectom[yi]e?|otom[yi]e?|ostom[yi]e?|plast[yi]k?|scop[yi]e?|graph[yi]e?|graphisch"
     r"|path[yi]e?|algi[ae]|uri[ae]|pleg[ij][ae]|megal[yi]e?|trop[hi]y?e?|trophie|lysis|lyse|penia|rrh?agia|rrh?ea|ectasis|ektasie|iasis|"
     r"stenos[ei]s?|carcinoma|sarcoma|blastoma|karzinom|sarkom"
-    r"|(?:lip|aden|fibr|my|melan|gli|angi|neur|cyt|theli|papill|granul|hemat|haemat|chondr|oste|lymph)oma?s?|mab|tinib|statin|cillin|mycin|prazole|sartan|xaban|parin)"
+    r"|(?:lip|aden|fibr|my|melan|gli|angi|neur|cyt|theli|papill|granul|hemat|haemat|chondr|oste|lymph)oma?s?|mab|tinib|statin|cillin|mycin|prazole|sartan|xaban|parin"
+    # Spanish, French, Italian, Portuguese, Dutch, German, Polish
+    r"|gra(?:f|ph)i(?:a|as|e|es|en|ca|co|cas|cos|sch|sche|que|ques|i)|gram(?:m?[ae]?s?|men|mas)|sc?[ck]op(?:ia|ias|ie|ien|isch|ica|ico|ique)"
+    r"|(?:ec|ek|o|os)tomi(?:a|as|e|es|en)|plasti(?:a|ca|e|es|k)|pat(?:h)?i(?:a|as|e|es|en|ca|co|sch|sche|que)|algi(?:a|as|e|en)|megali(?:a|e)"
+    r"|logi(?:a|e|c|ca|co|sch|sche|que|cal)|metri(?:a|e|es)|(?:c|z)ent(?:esis|esi|ese|ese)|(?:th|t)erap(?:ia|ie|ien|ias|y|eutisch)"
+    r"|scler(?:osis|osi|ose)|necros(?:is|i|e)|stenos(?:is|i|e|en)|tromb(?:osis|osi|ose)|thromb(?:osis|ose|osen)|fibros(?:is|i|e|en))"
+)
+# Directions and regions in one word, in Latin and its daughters: dorsoventral, anteroinferior, toracolombare.
+_STEMS = (
+    "antero|postero|latero|medio|dorso|ventro|cranio|kranio|caudo|kaudo|supero|infero|axio|cervico|zerviko|thoraco|thorako|toraco|"
+    "lumbo|lombo|sacro|sakro|abdomino|pelvi|pelvo|ilio|iliaco|femoro|tibio|fibulo|talo|calcaneo|radio|ulno|humero|gleno|acromio|"
+    "akromio|sterno|costo|kosto|vertebro|occipito|okzipito|fronto|temporo|parieto|maxillo|mandibulo|naso|oro|bucco|cardio|kardio|"
+    "pulmo|broncho|bronco|hepato|reno|uretero|vesico|veziko|utero|recto|rekto|colo|gastro|duodeno|jejuno|entero|ileo|spleno|porto|"
+    "cavo|veno|arterio|esofago|oesophago|osofago|gastro|pieno|mesenterico|mielo|myelo|artro|arthro|angio|linfo|lympho|adeno|uro|cisto|cysto|pielo|pyelo|histero|hystero|salpingo|galacto|sialo|dacryo|dacrio|fistulo|flebo|phlebo|supra|neuro|osteo|chondro|musculo|muskulo|cerebro|zerebro|spino|aorto|mento|orbito|retro|inter|intra|supra|infra|sub|"
+    "peri|para|trans|extra|endo|epi|hemi|pre|post|poly|multi|bi|uni|mono|semi"
+)
+_SIDES = (
+    "anterior|posterior|lateral|medial|dorsal|ventral|cranial|kranial|caudal|kaudal|superior|inferior|proximal|distal|volar|palmar|plantar|axial|axillary|"
+    "axillaire|brachial|thoracic|thoracique|thorakal|thorazisch|toracic|torakal|lumbar|lumbal|lombar|lombaire|sacral|sakral|"
+    "abdominal|abdominell|abdomino?-?pelvi[ck]|pelvi[ck]|pelvien|pelvin|pelvico|iliac|iliaque|iliaco|femoral|tibial|fibular|"
+    "articular|articulaire|artikular|costal|vertebral|spinal|cerebral|zerebral|orbital|ocular|nasal|oral|facial|fazial|mental|frontal|"
+    "temporal|parietal|occipital|okzipital|frontale|vascular|vasculaire|vaskular|cardiac|kardial|pulmonary|pulmonal|bronchial|hepatic|"
+    "renal|ureteral|vesical|uterin|rectal|rektal|colic|gastric|duodenal|intestinal|venous|venos|arterial|arteriell|cavernous|"
+    "muscular|muskular|osseous|chondral|capsular|kapsular|dural|medullary|medullar|parametric|parametrisch|parametrique|planar|"
+    "phasic|phasisch|fasic|phasique|phase|phasen|slice|slab|echo|shot|axiale|aortic|aortique|areolar|umbilical|hilar|apical|basal|tracheal|"
+    "esophageal|oesophageal|mediastinal|pleural|mesenteric|inguinal|trochanteric|condylar|malleolar|patellar|acetabular|ligamentous|"
+    "meniscal|labral|discal|foraminal|synovial|tendinous|cutaneous|cutan|dermal|mastoid|sellar|callosal|hippocampal|thalamic|nodular|lobular|lobar|"
+    "segmental|operative?|operatori|operatoire|operatoir|natal|partum|traumatic|traumatisch|traumatique|procedural|surgical|mammar|"
+    "mamari|mammari|cerebellar|cerebellum|clavicular|scapular|clinoid|orbitari|ocular|retinal|lacrimal|dental|jugular|carotid|"
+    "subclavian|brachiocephalic|cephalic|esofage|gastric|jejunal|ileal|colic|cecal|appendicular|biliar|pancreatic|splenic|hepatic"
+)
+_REGIONS = re.compile(
+    rf"(?:{_STEMS})(?:{_STEMS}){{0,2}}(?:{_SIDES})(?:[aeio]s?|es|en?|er|em|ne|nes|ly|mente|ement|que|ques|co|ca|ci|che)?"
 )
 _VOWELS = re.compile(r"[aeiouyäöüàáâãåæèéêëìíîïòóôõøùúûýÿœ]", re.IGNORECASE)
 
@@ -48,7 +80,7 @@ class Words:
         self.site = frozenset(found for word in site for found in spellings(word))
         self.core, self.generic = by_kind["core"], by_kind["generic"]
         self.ambiguous, self._person, self._titled = by_kind["ambiguous"], by_kind["person"], by_kind["titled"]
-        self._join = by_kind["join"]
+        self._join, self._everyday = by_kind["join"], by_kind["everyday"]
         self._known = frozenset().union(*(by_kind[kind] for kind in KNOWN_KINDS)) | self.site
         self._ideographic = frozenset(word for word in self._known if word and is_ideographic(word[0]))
         self._longest = max(map(len, self._ideographic), default=1)
@@ -58,6 +90,10 @@ class Words:
     def knows(self, word: str) -> bool:
         """True for a word of the list, in any spelling."""
         return any(one in self._known for one in spellings(word))
+
+    def is_everyday(self, folded: str) -> bool:
+        """True for a word that says nothing technical: it stays, but may be part of a street's or a house's name."""
+        return folded in self._everyday and folded not in self._known
 
     def is_core(self, folded: str) -> bool:
         return folded in self.core
@@ -72,6 +108,8 @@ class Words:
             return True
         if token.isdecimal():
             return len(token) <= MAX_NUMBER_DIGITS
+        if fold(token) in self._everyday:
+            return True
         runs = _RUNS.findall(token)
         if not any(map(str.isdecimal, runs)):
             return all(map(self._letters, runs))
@@ -90,7 +128,11 @@ class Words:
             return True
         if len(word) <= VOWELLESS_LETTERS and word.isupper() and not _VOWELS.search(word):
             return True
-        return self._humped(word) or self._joined(folded) or _MEDICAL.fullmatch(folded) is not None
+        return (
+            self._humped(word)
+            or self._joined(folded)
+            or any(form.fullmatch(folded) is not None for form in (_MEDICAL, _REGIONS))
+        )
 
     def _humped(self, word: str) -> bool:
         """Parts by capitals: ThoraxRoutine, AxT, SagFLAIR. Every part must be known or short, the longest known."""
@@ -131,22 +173,34 @@ class Words:
         return not any(len(run) == MAX_ATTACHED_DIGITS and _is_serial(run, most) for run in digits)
 
     def unknown_characters(self, token: str) -> list[tuple[int, int]]:
-        """Spans inside a run of Han, kana or Hangul that no word of the list covers: there are no spaces to go by."""
+        """Spans inside a run of Han, kana or Hangul that no word of the list covers: there are no spaces to go by.
+
+        A word of one character beside such a span belongs to it: 上 is a side, and the first half of 上田.
+        """
+        segments = self._segments(token)
+        strange = [not is_known for _, _, is_known in segments]
+        for order in (range(len(segments)), reversed(range(len(segments)))):
+            beside = False
+            for index in order:
+                start, end, _ = segments[index]
+                strange[index] |= beside and end - start == 1 and not token[start].isascii()
+                beside = strange[index]
         gaps: list[tuple[int, int]] = []
+        for (start, end, _), is_strange in zip(segments, strange, strict=True):
+            if is_strange:
+                gaps = [*gaps[:-1], (gaps[-1][0], end)] if gaps and gaps[-1][1] == start else [*gaps, (start, end)]
+        return gaps
+
+    def _segments(self, token: str) -> list[tuple[int, int, bool]]:
+        """(start, end, known): the longest words of the list, and character by character what lies between."""
+        found = []
         at = 0
         while at < len(token):
-            for size in range(min(self._longest, len(token) - at), 0, -1):
-                if fold(token[at : at + size]) in self._ideographic:
-                    break
-            else:
-                size = 0
-            if size:
-                at += size
-                continue
-            if is_ideographic(token[at]) or not token[at].isascii():
-                gaps = [*gaps[:-1], (gaps[-1][0], at + 1)] if gaps and gaps[-1][1] == at else [*gaps, (at, at + 1)]
-            at += 1
-        return gaps
+            sizes = range(min(self._longest, len(token) - at), 0, -1)
+            size = next((size for size in sizes if fold(token[at : at + size]) in self._ideographic), 0)
+            found.append((at, at + max(size, 1), size > 0 or (token[at].isascii() and not is_ideographic(token[at]))))
+            at += max(size, 1)
+        return found
 
 
 def _is_serial(digits: str, most_letters: int) -> bool:
@@ -162,7 +216,9 @@ def _is_latin(word: str) -> bool:
 
 @cache
 def _shipped() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {kind: set() for kind in (*KNOWN_KINDS, "ambiguous", "person", "titled", "phrase")}
+    found: dict[str, set[str]] = {
+        kind: set() for kind in (*KNOWN_KINDS, "everyday", "ambiguous", "person", "titled", "phrase")
+    }
     for row in read_dated(FOLDER / "descriptor_words.csv")[1]:
         if row["kind"] != "phrase":
             found[row["kind"]].update(row["words"].split())

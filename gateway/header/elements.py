@@ -8,6 +8,7 @@ interpret values. Every failure is `Malformed`: the bytes are not a data set.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.header.dictionary import dictionary
@@ -15,6 +16,7 @@ from gateway.header.dictionary import dictionary
 UNDEFINED = 0xFFFFFFFF
 ITEM, ITEM_END, SEQUENCE_END = 0xFFFEE000, 0xFFFEE00D, 0xFFFEE0DD
 PIXEL_DATA = 0x7FE00010
+RELEASE_EVERY_BYTES = 1 << 24  # of fragments that were passed over
 MAX_DEPTH = 64  # far beyond any IOD (RTSTRUCT reaches 5); bounds recursion on hostile input
 
 LONG_VRS = frozenset({b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"})
@@ -73,11 +75,15 @@ class Element(NamedTuple):
 
 
 class Reader:
-    """Reads elements of one encoding out of one buffer. Holds no position: every call says where."""
+    """Reads elements of one encoding out of one buffer. Holds no position: every call says where.
 
-    def __init__(self, buffer: Buffer, syntax: Syntax) -> None:
+    `release` lets go of the pages of a mapped buffer that were looked at, so that a long walk stays small.
+    """
+
+    def __init__(self, buffer: Buffer, syntax: Syntax, release: Callable[[], None] | None = None) -> None:
         self.buffer = buffer
         self.syntax = syntax
+        self._release = release
         order = ">" if syntax.big else "<"
         self._tag = struct.Struct(order + "HH").unpack_from
         self._u16 = struct.Struct(order + "H").unpack_from
@@ -199,7 +205,7 @@ class Reader:
 
     def _fragments(self, start: int, limit: int) -> int:
         """Offset of the Sequence Delimitation Item behind encapsulated fragments."""
-        position = start
+        position = released = start
         while limit - position >= 8:
             group, number, length = self._tag_u32(self.buffer, position)
             tag = group << 16 | number
@@ -208,6 +214,9 @@ class Reader:
             if tag != ITEM or length == UNDEFINED or length > limit - position - 8:
                 raise Malformed
             position += 8 + length
+            if self._release is not None and position - released > RELEASE_EVERY_BYTES:
+                self._release()
+                released = position
         raise Malformed
 
 

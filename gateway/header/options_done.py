@@ -15,19 +15,24 @@ from gateway.header.elements import Buffer
 from gateway.header.items import CONTENT_SEQUENCE, ItemRule
 from gateway.header.key_objects import KEY_OBJECT_SELECTION, references_only
 from gateway.policy.model import SAFE_PRIVATE
+from gateway.policy.standard import DEFAULT_EDITION
 
 BY_OBJECT = frozenset({SAFE_PRIVATE, structured.OPTION, graphics.OPTION})
 
 
 def item_rules(
-    options: AbstractSet[str], sop_class: str, data: Buffer, clean_text: structured.CleanText | None
+    options: AbstractSet[str],
+    sop_class: str,
+    data: Buffer,
+    clean_text: structured.CleanText | None,
+    edition: str = DEFAULT_EDITION,
 ) -> Mapping[int, ItemRule]:
     """Rules by the tag of their sequence. `data` is the encoded data set."""
     rules: dict[int, ItemRule] = {}
     if structured.OPTION in options:
         by_position = is_report(sop_class) and structured.refers_by_position(data)
-        content = structured.ContentItems(options, clean_text, all_stay=by_position)
-        steps = structured.ContentItems(options, clean_text, all_stay=True, identifiers=True)
+        content = structured.ContentItems(options, clean_text, edition, all_stay=by_position)
+        steps = structured.ContentItems(options, clean_text, edition, all_stay=True, identifiers=True)
         rules = {**dict.fromkeys(structured.CONTENT, content), structured.MEASURED_VALUE: structured.cap_age}
         rules[structured.PREPARATION_STEP_ITEMS] = steps  # Type 1: its template wants the specimen's identifier
     elif sop_class == KEY_OBJECT_SELECTION:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from gateway.header.elements import Buffer
+from gateway.header.streaming import Span
+
+STREAM_FROM_BYTES = 1 << 16  # shorter spans are written from memory
 
 
 class Pieces:
@@ -13,7 +16,7 @@ class Pieces:
     def __init__(self, source: memoryview) -> None:
         self._source = source
         self._from = self._to = 0
-        self.parts: list[Buffer] = []
+        self.parts: list[Buffer | Span] = []
         self.size = 0
 
     def keep(self, start: int, end: int) -> None:
@@ -36,12 +39,14 @@ class Pieces:
         self.parts.extend(other.finished())
         self.size += other.size
 
-    def finished(self) -> list[Buffer]:
-        """All buffers in order."""
+    def finished(self) -> list[Buffer | Span]:
+        """All buffers in order; a long span of the input is only named."""
         self._close()
         return self.parts
 
     def _close(self) -> None:
-        if self._from != self._to:
+        if self._to - self._from >= STREAM_FROM_BYTES:
+            self.parts.append(Span(self._from, self._to))
+        elif self._from != self._to:
             self.parts.append(self._source[self._from : self._to])
         self._from = self._to = 0

@@ -65,14 +65,14 @@ class Judged(NamedTuple):
 class PrivateElements:
     """Judges the private elements of one object.
 
-    `days` is its shift; `words` gathers what it says of its person; `cleaner` is there when the policy cleans text,
+    `days` gives its shift; `words` gathers what it says of its person; `cleaner` is there when the policy cleans text,
     which is then in `character_set`.
     """
 
     def __init__(
         self,
         policy: HeaderPolicy,
-        days: int,
+        days: Callable[[], int],
         words: Callable[[], OwnWords],
         cleaner: Cleaner | None = None,
         character_set: bytes = b"",
@@ -81,7 +81,8 @@ class PrivateElements:
         self._kept = policy.private.kept
         self._tcia = load_tcia() if policy.private.dispositions == "tcia" else {}
         self._csa = policy.private.csa_headers == "clean"
-        self._safe = load_safe_private()
+        self._edition = policy.edition
+        self._safe = load_safe_private(policy.edition)
         self._days = days
         self._gather = words
         self._cleaner = cleaner
@@ -111,7 +112,7 @@ class PrivateElements:
         """The file's VR where it says one that means something, else that of the lists."""
         if element.items is not None:
             return "SQ"
-        known = self._kept.get(key) or vr_of(key)
+        known = self._kept.get(key) or vr_of(key, self._edition)
         if element.vr in UNSAID or (known in NUMBERS | {"CS"} and element.vr not in TEMPORAL | {"PN", "SQ", "UI"}):
             return known or element.vr or "UN"
         return element.vr
@@ -183,7 +184,7 @@ class PrivateElements:
         """A date, whatever VR it comes in, by the options; TCIA's lists name dates in LO, SH and UN, too."""
         if not {MODIFIED_DATES, FULL_DATES} & self._options:
             return None
-        days = self._days if MODIFIED_DATES in self._options else 0
+        days = self._days() if MODIFIED_DATES in self._options else 0
         for form in (vr,) if vr in TEMPORAL else ("DA", "DT"):
             moved = shifted(form, value.strip(b" \0"), days)
             if moved is not None:
@@ -195,7 +196,7 @@ class PrivateElements:
         if not {MODIFIED_DATES, FULL_DATES} & self._options:
             return None
         form = _EPOCH_FORMS.get(vr)
-        days = self._days if MODIFIED_DATES in self._options else 0
+        days = self._days() if MODIFIED_DATES in self._options else 0
         if vr in ("DS", "IS"):
             return _moved_digits(value, days)
         if form is None or len(value) != struct.calcsize(form):

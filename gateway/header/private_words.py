@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from gateway.header.actions import Act
@@ -39,6 +40,12 @@ def texts_of(value: bytes) -> set[str]:
     return found
 
 
+def numbers_of(value: bytes) -> set[str]:
+    """The whole numbers of a value field, in the forms in which a word may be one of them."""
+    numbers = [folded(one) for one in value.decode("latin-1").split("\\") if "." not in one]
+    return {form for number in numbers for form in (number, number.rstrip(), number.strip())}
+
+
 class OwnWords:
     """The identifying words of one object. Raises Malformed for one that cannot be read."""
 
@@ -48,19 +55,23 @@ class OwnWords:
         self._anywhere: set[str] = set()
         self._harvest(elements, reader, TOP, 0)
 
+    def __bool__(self) -> bool:
+        return bool(self._phrases or self._anywhere)
+
     def occur_in(self, value: bytes) -> bool:
         """True when a value field, text or not, holds one of the words."""
-        for text in texts_of(value):
-            words = folded(text)
-            if any(phrase in words for phrase in self._phrases) or any(word in words for word in self._anywhere):
-                return True
-        return False
+        return any(self.stand_in(folded(text)) for text in texts_of(value))
+
+    def stand_in(self, words: str) -> bool:
+        """True when a folded text, or one of several with line ends between them, holds one of the words."""
+        return any(phrase in words for phrase in self._phrases) or any(word in words for word in self._anywhere)
 
     def equal(self, value: bytes) -> bool:
         """True when one of the numbers of a value field is one of the words: parts of numbers coincide easily."""
-        numbers = (folded(one) for one in value.decode("latin-1").split("\\") if "." not in one)
-        words = self._phrases | self._anywhere
-        return any(not words.isdisjoint((number, number.rstrip(), number.strip())) for number in numbers)
+        return self.are_among(numbers_of(value))
+
+    def are_among(self, numbers: AbstractSet[str]) -> bool:
+        return not (numbers.isdisjoint(self._phrases) and numbers.isdisjoint(self._anywhere))
 
     def _harvest(self, elements: Sequence[Element], reader: Reader, parent: int, depth: int) -> None:
         for element in elements:

@@ -51,15 +51,21 @@ class Rewriter:
         self.counts: Counter[str] = Counter()
         self.cleaned: set[int] = set()
         self.retained = 0
-        self._reader = reader
-        self._readers: dict[Syntax, Reader] = {reader.syntax: reader}
-        self._readers[reader.implicit_little.syntax] = reader.implicit_little
-        self._source = memoryview(reader.buffer)
+        self.values = values
         self._plan = plan
         self._rules = rules
         self._private = private
-        self._writer = ElementWriter(self._source, values, cleaner, self.counts)
+        self._writer = ElementWriter(values, cleaner, self.counts)
         self._dictionary = dictionary()
+        self.read_from(reader)
+
+    def read_from(self, reader: Reader) -> None:
+        """Go on with another object, for which everything else is the same."""
+        self._reader = reader
+        self._readers: dict[Syntax, Reader] = {reader.syntax: reader}
+        self._readers[reader.implicit_little.syntax] = reader.implicit_little
+        self._source = self._writer.source = memoryview(reader.buffer)
+        self._writer.character_set = self.values.patient.character_set
 
     @property
     def overlays(self) -> int:
@@ -84,6 +90,16 @@ class Rewriter:
         except Malformed:
             raise Hold("unreadable_object", at="a nested data set") from None
         return parts
+
+    def unit(self, elements: Sequence[Element]) -> Pieces:
+        """Some elements of the top level, all those of their private group among them, and the counts of these alone.
+
+        Raises Hold and Malformed.
+        """
+        self.counts.clear()
+        self.cleaned.clear()
+        self.retained = 0
+        return self._part(elements)
 
     def _part(self, elements: Sequence[Element]) -> Pieces:
         pieces = Pieces(self._source)
@@ -236,8 +252,10 @@ class Rewriter:
         self._writer.character_set = value_of(elements, CHARACTER_SET, reader) or outer
         contents = Pieces(self._source)
         parent = sequence.tag if not is_private(sequence.tag) else ANYWHERE
-        changed = self._elements(elements, parent, reader, contents, depth, overrides)
-        self._writer.character_set = outer
+        try:
+            changed = self._elements(elements, parent, reader, contents, depth, overrides)
+        finally:
+            self._writer.character_set = outer
         if not changed:
             body.keep(item.head, item.stop)
         elif item.undefined:

@@ -21,18 +21,20 @@ from gateway.header.values import Values
 
 # Keys of a Step's counts beside the actions' own.
 UNREADABLE_DATE, UNFIT, AGE_CAPPED, CLEANED = "unreadable_date", "unfit", "age_capped", "cleaned"
+_MAY_REPEAT = actions.CLEANED | {"CS"}  # a code string is technical, but anybody may write a name into one
 _COUNTED_AS = {Act.PATIENT_ID: "D", Act.PATIENT_NAME: "D"}
 
 
 class ElementWriter:
     """Writes elements of one file. `counts` is shared with whoever walks through it.
 
-    `character_set` is that of the data set which is being written.
+    `character_set` is that of the data set which is being written, `source` where its values are.
     """
 
-    def __init__(self, source: memoryview, values: Values, cleaner: Cleaner | None, counts: Counter[str]) -> None:
+    source = memoryview(b"")
+
+    def __init__(self, values: Values, cleaner: Cleaner | None, counts: Counter[str]) -> None:
         self.character_set = values.patient.character_set
-        self._source = source
         self._values = values
         self._cleaner = cleaner
         self.counts = counts
@@ -48,7 +50,7 @@ class ElementWriter:
             return True
         if act is Act.CLEAN:
             return self._clean(element, entry, decision, reader, pieces, depth)
-        value = b"\0" if element.undefined else bytes(self._source[element.start : element.end])
+        value = b"\0" if element.undefined else bytes(self.source[element.start : element.end])
         new = self._values.replacement(act, entry, value, nested=depth > 0)
         if new is None or element.undefined:  # a value in items or fragments, which only a wrong VR puts here
             self.counts[UNREADABLE_DATE if act is Act.SHIFT else UNFIT] += 1
@@ -60,12 +62,12 @@ class ElementWriter:
         self, element: Element, entry: Entry, decision: Decision, reader: Reader, pieces: Pieces, depth: int
     ) -> bool:
         if entry.vr == "AS" and not element.undefined:
-            value = bytes(self._source[element.start : element.end])
+            value = bytes(self.source[element.start : element.end])
             capped = capped_age(value)
             if capped is not None:
                 return self.replace(element, entry, value, capped, AGE_CAPPED, reader, pieces)
         if decision.otherwise is Act.KEEP or fits(entry.vr, element, reader):
-            if self._cleaner is not None and entry.vr in actions.CLEANED and not element.undefined:
+            if self._cleaner is not None and entry.vr in _MAY_REPEAT and not element.undefined:
                 return self._technical(self._cleaner, element, entry, reader, pieces)
             pieces.keep(element.head, element.stop)
             return False
@@ -77,7 +79,7 @@ class ElementWriter:
     ) -> bool:
         """Write a descriptor without what identifies; when nothing is left, as the profile says without it."""
         readable = self._cleaner is not None and not element.undefined and fits(entry.vr, element, reader)
-        value = b"" if element.undefined else bytes(self._source[element.start : element.end])
+        value = b"" if element.undefined else bytes(self.source[element.start : element.end])
         new = self._cleaner.descriptor(entry.vr, value, self.character_set) if self._cleaner and readable else None
         if new is None or (value.strip(b" \0") and not new):
             self.counts[CLEANED if new is not None else UNFIT] += 1
@@ -87,8 +89,8 @@ class ElementWriter:
 
     def _technical(self, cleaner: Cleaner, element: Element, entry: Entry, reader: Reader, pieces: Pieces) -> bool:
         """Write text that stays as it is, unless it repeats a name, number or date of the object."""
-        value = bytes(self._source[element.start : element.end])
-        new = cleaner.technical(entry.vr, value, self.character_set)
+        value = bytes(self.source[element.start : element.end])
+        new = cleaner.technical("SH" if entry.vr == "CS" else entry.vr, value, self.character_set)
         if new == value:
             pieces.keep(element.head, element.stop)
             return False

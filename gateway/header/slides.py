@@ -15,6 +15,7 @@ from gateway.header.items import value_of
 WHOLE_SLIDE = frozenset({"1.2.840.10008.5.1.4.1.1.77.1.6", "1.2.840.10008.5.1.4.1.1.77.1.7"})
 SHOWS_THE_LABEL = frozenset({"LABEL", "OVERVIEW"})
 IMAGE_TYPE, MODALITY, LABEL_IN_IMAGE = 0x00080008, 0x00080060, 0x00480010
+LABELLED = (IMAGE_TYPE, MODALITY, LABEL_IN_IMAGE)  # what says whether there is one
 
 
 def drop_label(sop_class: str, elements: Sequence[Element], reader: Reader) -> None:

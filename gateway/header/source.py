@@ -2,7 +2,7 @@
 
 Files without preamble, prefix or file meta are read where their encoding is evident from the first element; anything
 doubtful is held. A deflated data set is inflated here, within a bound. Pixel data is neither decoded nor copied: a
-large file is mapped, and its bytes are written from the map.
+large file is mapped, and what is kept of it goes from file to file (`streaming`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import mmap
 import os
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from gateway.header.elements import (
     IMPLICIT_LITTLE,
     KNOWN_VRS,
     PIXEL_DATA,
+    Buffer,
     Element,
     Malformed,
     Reader,
@@ -31,6 +33,7 @@ from gateway.header.elements import (
 
 MAP_FROM_BYTES = 1 << 20
 MAX_INFLATED_BYTES = 1 << 30
+ZEROS_AT_ONCE = 1 << 20
 IMPLICIT, EXPLICIT, DEFLATED, BIG_ENDIAN = (
     "1.2.840.10008.1.2",
     "1.2.840.10008.1.2.1",
@@ -49,7 +52,7 @@ NOT_HERE = (
 class Source:
     """`data` is the encoded data set, inflated if need be; `meta_sop_class` is what file meta says, "" for nothing.
 
-    `guessed`: no file meta named the transfer syntax.
+    `offset` is where it begins in the file, whether deflated or not. `guessed`: no file meta named the transfer syntax.
     """
 
     data: memoryview
@@ -57,20 +60,32 @@ class Source:
     transfer_syntax: str
     meta_sop_class: str
     guessed: bool
+    offset: int
 
     @property
     def deflated(self) -> bool:
         return self.transfer_syntax == DEFLATED
 
+    def release(self) -> None:
+        """Let go of the mapped pages that were looked at; they come back when they are looked at again."""
+        mapped = self.data.obj
+        if isinstance(mapped, mmap.mmap):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
 
 def open_source(path: Path) -> Source:
     """Read or map a file. Raises Hold (unreadable_object, unsupported_transfer_syntax) and OSError."""
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if size >= MAP_FROM_BYTES:
-            buffer = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
-        else:
-            buffer = memoryview(file.read())
+        return read_source(file.fileno())
+
+
+def read_source(descriptor: int) -> Source:
+    """The same for an open file, which may be closed afterwards."""
+    size = os.fstat(descriptor).st_size
+    if size >= MAP_FROM_BYTES:
+        buffer = memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ))
+    else:
+        buffer = memoryview(os.pread(descriptor, size, 0))
     start = 132 if bytes(buffer[128:132]) == b"DICM" else 0
     try:
         meta, start = _file_meta(buffer, start)
@@ -81,10 +96,11 @@ def open_source(path: Path) -> Source:
     syntax_uid = declared or _guessed(data)
     return Source(
         _inflated(data) if syntax_uid == DEFLATED else data,
-        _syntax(syntax_uid, data),
+        syntax_of(syntax_uid, bytes(data[4:6])),
         syntax_uid,
         meta.get(0x00020002, ""),
         not declared,
+        start,
     )
 
 
@@ -111,15 +127,22 @@ def _guessed(data: memoryview) -> str:
     raise Hold("unreadable_object", at="the first element")
 
 
-def _syntax(uid: str, data: memoryview) -> Syntax:
-    """Raises Hold for a transfer syntax that is not known, or that the first element contradicts."""
+def syntax_of(uid: str, vr: bytes) -> Syntax:
+    """How a data set is encoded, `vr` being what is where its first element would say its VR.
+
+    Raises Hold for a transfer syntax that is not known, or that the first element contradicts.
+    """
+    syntax = _named_syntax(uid)
+    if uid != DEFLATED and (vr in KNOWN_VRS) is syntax.implicit:
+        raise Hold("unreadable_object", at="the first element: not in the transfer syntax of the file meta")
+    return syntax
+
+
+@lru_cache(maxsize=128)
+def _named_syntax(uid: str) -> Syntax:
     kind = UID_dictionary.get(uid)
     if kind is None or kind[1] != "Transfer Syntax" or uid.startswith(NOT_HERE):
         raise Hold("unsupported_transfer_syntax")
-    if uid == DEFLATED:
-        return EXPLICIT_LITTLE
-    if (bytes(data[4:6]) in KNOWN_VRS) is (uid == IMPLICIT):
-        raise Hold("unreadable_object", at="the first element: not in the transfer syntax of the file meta")
     if uid == IMPLICIT:
         return IMPLICIT_LITTLE
     return EXPLICIT_BIG if uid == BIG_ENDIAN else EXPLICIT_LITTLE
@@ -137,13 +160,18 @@ def _inflated(data: memoryview) -> memoryview:
     return memoryview(plain)
 
 
+def only_zeros(data: Buffer) -> bool:
+    """True for a filling of zeros, of any length."""
+    return all(not bytes(data[at : at + ZEROS_AT_ONCE]).strip(b"\0") for at in range(0, len(data), ZEROS_AT_ONCE))
+
+
 def top_level(source: Source) -> tuple[Reader, list[Element], bool]:
     """The elements of the data set in ascending order, and whether bytes behind the last one were left out.
 
     What follows Pixel Data or fills the file with zeros and is no element is not part of the data set. Raises Hold for
     other bytes that are no element, and for a tag that comes twice.
     """
-    reader = Reader(source.data, source.syntax)
+    reader = Reader(source.data, source.syntax, source.release)
     end = len(source.data)
     found: list[Element] = []
     position = 0
@@ -155,7 +183,7 @@ def top_level(source: Source) -> tuple[Reader, list[Element], bool]:
             element = reader.element(position, end)
         except Malformed:
             behind_pixels = bool(found) and found[-1].tag >= PIXEL_DATA
-            if not behind_pixels and any(source.data[position:]):
+            if not behind_pixels and not only_zeros(source.data[position:]):
                 raise Hold("unreadable_object", at="the data set") from None
             trailing = True
             break

@@ -10,9 +10,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 
 from gateway.header.elements import EXPLICIT_LITTLE, Element, Malformed, Reader, Syntax
-from gateway.header.encoding import element, sequence
+from gateway.header.encoding import element, header, sequence
 from gateway.policy import HeaderPolicy
 from gateway.policy.standard import OPTION_CODES
 from gateway.study import IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME
@@ -94,13 +95,22 @@ def stamps(
 
 def file_meta(sop_class: str, sop_instance: str, transfer_syntax: str) -> bytes:
     """Preamble of zeros, prefix and a file meta group that describes this application and nothing before it."""
-    parts = (
-        (0x00020001, "OB", b"\0\1"),
-        (0x00020002, "UI", sop_class.encode("ascii")),
-        (0x00020003, "UI", sop_instance.encode("ascii")),
+    before, after = _around_instance(sop_class, transfer_syntax)
+    body = before + element(EXPLICIT_LITTLE, 0x00020003, "UI", sop_instance.encode("ascii")) + after
+    return _BEFORE_META + struct.pack("<I", len(body)) + body
+
+
+_BEFORE_META = bytes(128) + b"DICM" + header(EXPLICIT_LITTLE, 0x00020000, "UL", 4)
+
+
+@lru_cache(maxsize=256)
+def _around_instance(sop_class: str, transfer_syntax: str) -> tuple[bytes, bytes]:
+    """What stands before and behind the instance's UID."""
+    before = ((0x00020001, "OB", b"\0\1"), (0x00020002, "UI", sop_class.encode("ascii")))
+    after = (
         (0x00020010, "UI", transfer_syntax.encode("ascii")),
         (0x00020012, "UI", IMPLEMENTATION_CLASS_UID.encode("ascii")),
         (0x00020013, "SH", IMPLEMENTATION_VERSION_NAME.encode("ascii")),
     )
-    body = b"".join(element(EXPLICIT_LITTLE, *part) for part in parts)
-    return bytes(128) + b"DICM" + element(EXPLICIT_LITTLE, 0x00020000, "UL", struct.pack("<I", len(body))) + body
+    first, last = (b"".join(element(EXPLICIT_LITTLE, *part) for part in parts) for parts in (before, after))
+    return first, last

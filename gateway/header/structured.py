@@ -22,6 +22,7 @@ from gateway.header.actions import FULL_DATES, MODIFIED_DATES, Act, Decision
 from gateway.header.elements import Buffer, Element, Reader
 from gateway.header.items import CONTENT_SEQUENCE, UNCHANGED, Override, Overrides, elements_of, items_of, value_of
 from gateway.policy.content_table import ContentRow, content_row
+from gateway.policy.standard import DEFAULT_EDITION
 
 OPTION = "clean-structured-content"
 ACQUISITION_CONTEXT, PREPARATION_STEP_ITEMS = 0x00400555, 0x00400612
@@ -77,10 +78,17 @@ class ContentItems:
     """
 
     def __init__(
-        self, options: AbstractSet[str], clean_text: CleanText | None, *, all_stay: bool, identifiers: bool = False
+        self,
+        options: AbstractSet[str],
+        clean_text: CleanText | None,
+        edition: str = DEFAULT_EDITION,
+        *,
+        all_stay: bool,
+        identifiers: bool = False,
     ) -> None:
         self._options = options
         self._clean_text = clean_text
+        self._edition = edition
         self._all_stay = all_stay
         self._identifiers = identifiers
 
@@ -90,7 +98,7 @@ class ContentItems:
         if tag is None:
             return UNCHANGED  # by reference, coordinates, or no value type of the standard: attribute by attribute
         concept = _concept(elements, reader, depth)
-        code = self._code(content_row(*concept, kind))
+        code = self._code(content_row(*concept, kind, self._edition))
         if not code and kind == "TEXT" and concept in IDENTIFIERS:
             code = "D"
         if code == "X" and not self._must_stay(kind, elements):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from pydicom._uid_dict import UID_dictionary
 
@@ -16,8 +17,9 @@ def is_uid(value: str) -> bool:
     return _UID.fullmatch(value) is not None
 
 
+@lru_cache(maxsize=1 << 12)
 def new_uid(original: str, pseudonyms: Pseudonyms) -> str:
-    """The replacement of one UID, stripped of padding.
+    """The replacement of one UID, stripped of padding. Remembered: the objects of a study name the same ones.
 
     A UID under DICOM's root that DICOM never registered names an instance of somebody who borrowed the root: mapped.
     """

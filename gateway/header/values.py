@@ -23,12 +23,18 @@ class Patient:
     character_set: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Values:
-    """The replacements of one object."""
+    """The replacements of one object. `personal` is set when one depended on whose object it is."""
 
     patient: Patient
     pseudonyms: Pseudonyms
+    personal: bool = False
+
+    def days(self) -> int:
+        """How far the patient's dates move."""
+        self.personal = True
+        return self.patient.days
 
     def replacement(self, act: Act, entry: Entry, value: bytes, *, nested: bool) -> bytes | None:
         """The new value field, unpadded; None when `value` cannot be read for this action.
@@ -44,7 +50,8 @@ class Values:
         if act is Act.UID:
             return new_uids(value, self.pseudonyms)
         if act is Act.SHIFT:
-            return shifted(entry.vr, value, self.patient.days)
+            return shifted(entry.vr, value, self.days())
+        self.personal = True
         if not nested:
             return self.patient.pseudonym.encode("ascii")
         if act is Act.PATIENT_NAME:  # whose name a nested one is, is not known here

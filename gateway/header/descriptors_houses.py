@@ -1,0 +1,103 @@
+"""Houses and towns: the rest of a hospital's name beside a masked word, and names of houses made of known words.
+
+The allow-list alone would leave "Community Hospital" of "Unknown Community Hospital", all of "Lighthouse Bay Hospital"
+and the "Mount" of "Mount Unknown".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gateway.header.descriptors_folding import fold
+from gateway.header.descriptors_tokens import Span, Token
+from gateway.header.descriptors_words import Words
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ANCHORS = _set(
+    """
+    hospital hospitals clinic clinics infirmary klinik klinikum kliniken krankenhaus spital kantonsspital hopital
+    ospedale ziekenhuis policlinico university universitat center centre institute institut college associates
+    foundation trust praxis universitatsklinikum universitaetsklinikum universitatsspital universitaetsspital chu
+    szpital sanatorio clinica system systems network partners group surgery practice
+    """
+)
+_LINKS = _set("de la of der des du di del van fur the and")
+_SAINTS = _set("st saint san santa sankt")
+_HOUSE_TAILS = _set("system systems network partners authority district academy school faculty campus wing building")
+_TOWNS = _set("mount mt port fort lake saint st san santa los las cape glen north south east west bad sankt")
+_TOWN_GAP = re.compile(r"\.?[ \t]{1,2}")
+_SPACE = re.compile(r"[\s'’&.-]{1,3}")
+MAX_HOUSE_TOKENS = 4
+
+
+def house(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
+    """Words of institutions in a chain with the masked token, when one of them is a hospital or its like."""
+    if not tokens[index].text[:1].isupper():
+        return
+    chain = [one for step in (1, -1) for one in _chain(text, tokens, index, step, masked, words)]
+    if any(fold(other.text) in _ANCHORS for other in chain):
+        yield min(one.start for one in chain), max(one.end for one in chain)
+
+
+def known_houses(text: str, tokens: Sequence[Token], words: Words) -> Iterator[Span]:
+    """Lighthouse Bay Hospital, St. Elsewhere Infirmary: names of houses that are made of known words."""
+    for index, token in enumerate(tokens):
+        if fold(token.text) not in _ANCHORS or not token.text[:1].isupper():
+            continue
+        chain = [one for one in _chain(text, tokens, index, -1, set(), words) if one.text[:1].isupper()]
+        first = next(
+            (at for at in range(max(0, index - MAX_HOUSE_TOKENS), index) if _is_saint(text, tokens, at)), index
+        )
+        if first < index:
+            chain = list(tokens[first:index])
+        if first < index or any(words.is_everyday(fold(one.text)) for one in chain):
+            behind = _chain(text, tokens, index, 1, set(), words)
+            yield min(one.start for one in chain), max([token.end, *(one.end for one in behind)])
+
+
+def _joins_house(token: Token, masked: set[int], words: Words) -> bool:
+    folded = fold(token.text)
+    capital = token.text[:1].isupper()
+    everyday = capital and words.is_everyday(folded)
+    known = (
+        (capital and folded in words.generic)
+        or folded in _LINKS
+        or (token.text.istitle() and folded in _HOUSE_TAILS | _TOWNS)
+    )
+    return known or token.start in masked or folded == "s" or everyday
+
+
+def _chain(text: str, tokens: Sequence[Token], index: int, step: int, masked: set[int], words: Words) -> list[Token]:
+    """The words that belong to an institution's name, from the neighbour of `index` on in one direction."""
+    chain: list[Token] = []
+    at = index + step
+    while 0 <= at < len(tokens) and abs(at - index) <= MAX_HOUSE_TOKENS and _joins_house(tokens[at], masked, words):
+        first, second = tokens[min(at, at - step)], tokens[max(at, at - step)]
+        if not _SPACE.fullmatch(text, first.end, second.start):
+            break
+        chain.append(tokens[at])
+        at += step
+    while chain and fold(chain[-1].text) in _LINKS:
+        chain.pop()
+    return chain
+
+
+def _is_saint(text: str, tokens: Sequence[Token], index: int) -> bool:
+    """True for the St. of "St. Somebody", with nothing else between them."""
+    saint, behind = tokens[index], tokens[index + 1]
+    beside = re.fullmatch(r"[.\s-]{1,2}", text[saint.end : behind.start])
+    return fold(saint.text) in _SAINTS and saint.text.istitle() and behind.text.istitle() and beside is not None
+
+
+def is_town(text: str, before: Token, token: Token) -> bool:
+    """The Mount of Mount Unknown."""
+    return (
+        before.text.istitle()
+        and fold(before.text) in _TOWNS
+        and bool(_TOWN_GAP.fullmatch(text, before.end, token.start))
+    )

@@ -1,0 +1,218 @@
+"""Names by what stands before them: a title, "by" and "tech", "for" and "patient"; and initials.
+
+The allow-list alone would leave "White" of "Dr. White", "JD" of "ordered by JD", "Sharp" of "tech Sharp".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from gateway.header.descriptors_folding import fold
+from gateway.header.descriptors_tokens import Span, Token
+from gateway.header.descriptors_words import SHORT_LETTERS, Words
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# Titles in any writing; those that are modalities or abbreviations too only as "Dr." or "Dr".
+_TITLES = _set(
+    """
+    prof professor profdr herr herrn frau fraulein mrs mme mlle madame monsieur senor senora senorita signor signora
+    dott dottssa dra srta schwester pfleger mister dhr mevr mevrouw drs doctor doktor docteur dottore dottoressa
+    professore dona доктор проф
+    """
+)
+_SHORT_TITLES = _set("dr mr ms sr sra hr fr m mw")
+_DOTTED_ONLY = _set("sr sra hr fr m mw")
+_TITLE_TAILS = _set("dr med habil phil univ dent prof rer nat ra ssa na")
+_SPLIT_TITLES = _set("sig dott prof sr dr")  # Sig.ra, Dott.ssa, Prof.ssa, Sr.a
+PARTICLES = _set("von van vom zu der den de del della di da do dos du la le ten ter al el bin ben ibn abu af av und")
+_NOT_A_NAME = _set(
+    """
+    a an and are as at by for from has have in is of on or requests said says sent the to was wants who will with
+    mit hat ist und bittet wurde zur zum nach et avec est a le y con es e i w without no not
+    """
+)
+AUTHORED = _set(
+    """
+    by per tech technologist technician mtra mta op operator initials radiographer radiologist performedby readby
+    orderedby durch von par por da
+    """
+)
+FOR = _set("for patient pt pat name patientin by of from")
+# Capitalised behind "by" or "per", and yet no name.
+_ROLES = _set(
+    """
+    radiologist radiology physician surgeon doctor nurse technologist technician technique protocol request
+    requested order ordered clinic clinician family patient parents mother father report referring referral
+    department emergency consultant ward service team neurology neurosurgery oncology cardiology orthopedics surgery
+    gastroenterology urology the
+    """
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_FEMININE_TAIL = re.compile(r"\.\s?(?:ra|ssa|na|a)(?![^\W_])", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"['’]s(?![^\W_])", re.IGNORECASE)
+LABEL_GAP = re.compile(r"[ \t]*[:=]?[ \t]*")
+CLOSE = re.compile(r"[ \t.,]{0,3}")
+MAX_NAME_TOKENS = 3
+
+
+def named_by_context(text: str, tokens: Sequence[Token], masked: set[int], words: Words) -> Iterator[Span]:
+    """Names behind titles, behind "by" and "tech", behind "for"."""
+    for index, token in enumerate(tokens):
+        folded = fold(token.text)
+        if _is_title(text, token):
+            yield from _behind_title(text, tokens, index, masked, words)
+        elif folded in AUTHORED:
+            yield from _initials_of_author(text, tokens, index + 1, words)
+            yield from _named_behind(text, tokens, index + 1, masked, words, surely=True)
+        elif is_initial(text, token, words):
+            yield from _initials_alone(text, tokens, index, words)
+        elif folded in FOR:
+            yield from _initials_of_whom(text, tokens, index, words)
+            yield from _named_behind(text, tokens, index + 1, masked, words, surely=False)
+
+
+def _is_title(text: str, token: Token) -> bool:
+    folded = fold(token.text)
+    if folded in _TITLES:
+        return True
+    dotted = text[token.end : token.end + 1] == "."
+    if folded in _SPLIT_TITLES and _FEMININE_TAIL.match(text, token.end):
+        return True
+    if folded not in _SHORT_TITLES:
+        return False
+    return dotted or (folded not in _DOTTED_ONLY and token.text.istitle())
+
+
+def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
+    """The title and up to three parts of a name; more of them only while they are unknown or could be names."""
+    at = index + 1
+    while at < len(tokens) and _close(text, tokens, at) and fold(tokens[at].text) in _TITLE_TAILS:
+        at += 1
+    found = 0
+    # In capitals they are modalities too, and "by MS." ends a sentence.
+    named = (
+        fold(tokens[index].text) not in _SHORT_TITLES
+        or not tokens[index].text.isupper()
+        or len(tokens[index].text) == 1
+    )
+    while at < len(tokens) and found < MAX_NAME_TOKENS and _close(text, tokens, at):
+        token = tokens[at]
+        folded = fold(token.text)
+        if folded in PARTICLES and at + 1 < len(tokens) and not found:
+            at += 1
+            continue
+        first = (
+            not found
+            and token.text.isalpha()
+            and folded not in _NOT_A_NAME
+            and (named or (folded in words.ambiguous and (token.text.isupper() or not words.is_core(folded))))
+        )
+        more = (
+            token.start in masked or (found and _could_be_borne(text, token, words)) or is_initial(text, token, words)
+        )
+        if not (first or more) or any(map(str.isdecimal, token.text)):
+            break
+        found += 1
+        at += 1
+        ends_sentence = text[token.end : token.end + 1] == "." and len(token.text) > SHORT_LETTERS
+        if ends_sentence or text[token.end : token.end + 1] == ",":
+            break
+    if found:
+        possessive = _POSSESSIVE.match(text, tokens[at - 1].end)
+        yield tokens[index].start, possessive.end() if possessive else tokens[at - 1].end
+
+
+def _could_be_borne(text: str, token: Token, words: Words) -> bool:
+    """True for a known word behind a first name: one that people bear, at a phrase's end any that is not technical."""
+    folded = fold(token.text)
+    if not token.text[:1].isupper() or not token.text.isalpha():
+        return False
+    ends = token.end == len(text) or text[token.end] in ".,;:/)\r\n"
+    return folded in words.ambiguous or (ends and token.text.istitle() and not words.is_core(folded))
+
+
+def _close(text: str, tokens: Sequence[Token], at: int) -> bool:
+    return CLOSE.fullmatch(text, tokens[at - 1].end, tokens[at].start) is not None
+
+
+def is_initial(text: str, token: Token, words: Words) -> bool:
+    """True for a capital with a dot that is not the first part of a technical word, Q.Clear."""
+    if len(token.text) != 1 or not token.text.isupper() or text[token.end : token.end + 1] != ".":
+        return False
+    attached = _LETTERS.match(text, token.end + 1)
+    return attached is None or len(attached[0]) <= SHORT_LETTERS or not words.is_core(fold(attached[0]))
+
+
+def _initials_of_author(text: str, tokens: Sequence[Token], at: int, words: Words) -> Iterator[Span]:
+    """Initials of whoever did it: by JD, tech: J.S., performed by MK."""
+    if at >= len(tokens) or not LABEL_GAP.fullmatch(text, tokens[at - 1].end, tokens[at].start):
+        return
+    token = tokens[at]
+    if token.text.isupper() and 2 <= len(token.text) <= 3 and not words.knows(token.text):
+        yield token.start, token.end
+    while at < len(tokens) and is_initial(text, tokens[at], words):
+        yield tokens[at].start, tokens[at].end + 1
+        at += 1
+
+
+def _initials_of_whom(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
+    """Initials behind "for" and "patient": for MK. Not an abbreviation that the list knows: for PE."""
+    if fold(tokens[index].text) in ("of", "from", "name") or index + 1 >= len(tokens):
+        return
+    token = tokens[index + 1]
+    if (
+        len(token.text) == 2
+        and token.text.isupper()
+        and token.text.isalpha()
+        and not words.knows(token.text)
+        and LABEL_GAP.fullmatch(text, tokens[index].end, token.start)
+    ):
+        yield token.start, token.end
+
+
+def _initials_alone(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
+    """J.D. and J.D.M., written together, when that is no abbreviation: not A.P., P.A., I.V."""
+    if (
+        index
+        and text[tokens[index - 1].end : tokens[index].start] == "."
+        and is_initial(text, tokens[index - 1], words)
+    ):
+        return
+    at = index
+    while (
+        at + 1 < len(tokens) and is_initial(text, tokens[at + 1], words) and tokens[at + 1].start == tokens[at].end + 1
+    ):
+        at += 1
+    letters = "".join(token.text for token in tokens[index : at + 1])
+    if 2 <= len(letters) <= 3 and not words.knows(letters):
+        yield tokens[index].start, tokens[at].end + 1
+
+
+def _named_behind(
+    text: str, tokens: Sequence[Token], at: int, masked: set[int], words: Words, *, surely: bool
+) -> Iterator[Span]:
+    """Capitalised words behind "by", "tech", "for": Sharp of "tech Sharp", Marrow of "for Enrique Marrow".
+
+    `surely`: the first of them is a name even when everybody knows it as a word. A known one behind a masked one is a
+    name when the phrase ends there, or when it is one of those that people bear.
+    """
+    found = 0
+    while (
+        at < len(tokens) and found < MAX_NAME_TOKENS and LABEL_GAP.fullmatch(text, tokens[at - 1].end, tokens[at].start)
+    ):
+        token = tokens[at]
+        folded = fold(token.text)
+        if not token.text.istitle() or not token.text.isalpha() or len(token.text) < SHORT_LETTERS:
+            return
+        if token.start not in masked:
+            first = surely and folded not in _ROLES and (folded in words.ambiguous or not words.is_core(folded))
+            if not (_could_be_borne(text, token, words) if found else first):
+                return
+            yield token.start, token.end
+        found += 1
+        at += 1
