@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from gateway.app.account import Steps, is_dropped
-from gateway.app.workers import Workers, run_pixel_stage, scrub_instance, series_of
+from gateway.app.tasks import run_pixel_stage, scrub_instance, series_of
+from gateway.app.workers import Workers
 from gateway.durable import make_folder
 from gateway.errors import Hold
 from gateway.gate import Pair

@@ -10,8 +10,8 @@ from gateway.app.account import dropped_names, identity, told, total
 from gateway.app.candidates import Making
 from gateway.app.mapping import Work
 from gateway.app.parts import Parts
+from gateway.app.tasks import judge_job
 from gateway.app.vault import keep_identity
-from gateway.app.workers import judge_job
 from gateway.database import JobRow
 from gateway.durable import make_folder
 from gateway.errors import Hold

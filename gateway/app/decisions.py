@@ -19,7 +19,7 @@ from gateway.app.course import next_leg
 from gateway.app.notes import names_somebody
 from gateway.app.parts import Parts
 from gateway.app.sending import delivered
-from gateway.app.workers import clear_reviewed_job
+from gateway.app.tasks import clear_reviewed_job
 from gateway.database import Intent, JobRow, StudyRow
 from gateway.flow import Leg, Next
 from gateway.observe import log

@@ -19,7 +19,8 @@ from gateway.app.preview_people import PreviewPeople
 from gateway.app.preview_reasons import PolicyReasons
 from gateway.app.preview_rows import MOST_ITEMS, Comparison
 from gateway.app.preview_sides import Side, same
-from gateway.app.workers import Workers, draw, judge_job
+from gateway.app.tasks import draw, judge_job
+from gateway.app.workers import Workers
 from gateway.durable import make_folder
 from gateway.errors import Hold, StudyError
 from gateway.gate import Pair

@@ -29,8 +29,9 @@ from gateway.app.mapping import Mapper, Work
 from gateway.app.people_tables import PeopleTables
 from gateway.app.records import DESTINATION, Cleared, Records
 from gateway.app.sweep import sweep_parts
+from gateway.app.tasks import draw, judge_job
 from gateway.app.vault import expire, keep_identity
-from gateway.app.workers import Workers, draw, judge_job
+from gateway.app.workers import Workers
 from gateway.database import Database
 from gateway.durable import make_folder
 from gateway.errors import GatewayError, Hold, Refuse, Stopping, StudyError

@@ -1,4 +1,4 @@
-"""The process pool, and the functions that run in it. They take paths, keys and policy snapshots, never values.
+"""The process pool that `tasks` run in.
 
 Workers are spawned (no inherited locks or sockets), die with their parent (PR_SET_PDEATHSIG: without it a kill -9 of
 the gateway leaves orphans that go on writing), and print nothing.
@@ -15,23 +15,12 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-import pydicom
-
-from gateway.app.policies import restore
-from gateway.durable import PART, publish, sync_file
-from gateway.errors import Drop, Hold, Stopping
-from gateway.gate import Judgement, Pair, clear_by_review, judge
-from gateway.header import STAGE_VERSION, scrub_file
+from gateway.errors import Stopping
 from gateway.observe import log, silence_libraries
-from gateway.pixels import Instance, Work, run_stage
-from gateway.policy import Policy
-from gateway.pseudonyms import Pseudonyms
-from gateway.study import Clearance, Step, Verdict
 
 PR_SET_PDEATHSIG = 1
 STALLED_S = 1800.0  # a pool in which nothing ends for this long hangs: its workers are killed
@@ -201,72 +190,3 @@ class Workers:
 def _kill(pool: ProcessPoolExecutor) -> None:
     for process in list((pool._processes or {}).values()):  # noqa: SLF001 - a pool cannot be asked to
         process.kill()
-
-
-@lru_cache(maxsize=32)
-def policy_of(snapshot: str) -> Policy:
-    """The policy of a snapshot, kept between calls of one worker."""
-    return restore(snapshot)
-
-
-def scrub_instance(source: Path, target: Path, snapshot: str, pseudonyms: Pseudonyms) -> Step:
-    """Header of one instance: `target` is whole and on disk afterwards, unless the step says that the instance is
-    dropped. Raises Hold or Refuse.
-    """
-    header = policy_of(snapshot).header
-    if header.patient_id.pseudonym == "lookup" and not (pseudonyms.own and pseudonyms.own.listed):
-        raise Hold("patient_unlisted")  # nobody looked: never a keyed pseudonym in place of the table's
-    part = target.with_name(target.name + PART)
-    try:
-        step = scrub_file(source, part, policy=header, pseudonyms=pseudonyms)
-    except Drop as drop:
-        return Step("header", STAGE_VERSION, {"dropped": 1}, dropped=drop.reason)
-    sync_file(part)
-    publish(part, target)
-    return step
-
-
-def series_of(candidate: Path) -> str:
-    """Which series a candidate belongs to: its new Series Instance UID."""
-    return str(
-        pydicom.dcmread(candidate, stop_before_pixels=True, specific_tags=["SeriesInstanceUID"]).SeriesInstanceUID
-    )
-
-
-def run_pixel_stage(name: str, group: Sequence[Instance], snapshot: str, seed: bytes, store: Path) -> list[Step]:
-    """One pixel stage of the policy on the instances that it sees together. Raises Hold."""
-    policy = policy_of(snapshot)
-    return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed), store)
-
-
-def draw(original: Path, candidate: Path, folder: Path, name: str) -> int:
-    """Pictures of before and after, for the person who asked for them; how many."""
-    from gateway.app.pictures import draw_pictures  # heavy, and rarely wanted
-
-    return draw_pictures(original, candidate, folder, name)
-
-
-def judge_job(pairs: Sequence[Pair], snapshot: str, job_key: str, destination: str, seal_key: bytes) -> Judgement:
-    """The gate on one job. Raises Hold."""
-    return judge(pairs, policy=policy_of(snapshot), job_key=job_key, destination=destination, seal_key=seal_key)
-
-
-def clear_reviewed_job(
-    pairs: Sequence[Pair],
-    snapshot: str,
-    job_key: str,
-    destination: str,
-    seal_key: bytes,
-    reviewer: str,
-    verdicts: Sequence[Verdict],
-) -> Clearance:
-    """A recorded review's clearance. Raises Hold when the files cannot even be described."""
-    return clear_by_review(
-        pairs,
-        policy=policy_of(snapshot),
-        job_key=job_key,
-        destination=destination,
-        seal_key=seal_key,
-        reviewer=reviewer,
-        verdicts=verdicts,
-    )

@@ -7,7 +7,7 @@ import signal
 import time
 from pathlib import Path
 
-from gateway.app.workers import scrub_instance
+from gateway.app.tasks import scrub_instance
 from gateway.study import Step
 
 DEADLY, SLOW = b"POISON-FOR-WORKERS", b"SLOW-FOR-WORKERS"

@@ -86,6 +86,32 @@ def test_an_instance_that_a_stage_drops_is_told_and_does_not_leave(
     assert len(list((tmp_path / "archive").rglob("*.dcm"))) == 2
 
 
+def test_an_overlay_in_unused_bits_is_cleared_by_the_stage_and_held_without_it(home: Home, tmp_path: Path) -> None:
+    (ds,) = study()
+    ds.BitsAllocated, ds.BitsStored, ds.HighBit, ds.PixelRepresentation = 16, 12, 11, 0
+    words = np.arange(ds.Rows * ds.Columns, dtype=np.uint16).reshape(ds.Rows, ds.Columns) % 4096
+    drawn = np.zeros_like(words)
+    drawn[2:5, 1:7] = 1 << 15
+    ds.PixelData = (words | drawn).tobytes()
+    ds.add_new(0x60000010, "US", ds.Rows)
+    ds.add_new(0x60000011, "US", ds.Columns)
+    ds.add_new(0x60000040, "CS", "G")
+    ds.add_new(0x60000050, "SS", [1, 1])
+    ds.add_new(0x60000100, "US", 16)
+    ds.add_new(0x60000102, "US", 15)
+    policies = to_folder(tmp_path / "policies", tmp_path / "archive")
+    with house(home, policies) as made:
+        assert made.ends(made.deliver(ds)) == [("research-archive", "held", "overlay_in_pixels")]
+    with_stages({"hidden_pixels": {}})(policies)
+    with house(home, policies) as made:
+        ds.StudyInstanceUID = "1.2.3.4"
+        assert made.ends(made.deliver(ds)) == [("research-archive", "sent", "")]
+    (arrived,) = (tmp_path / "archive").rglob("*.dcm")
+    after = pydicom.dcmread(arrived)
+    np.testing.assert_array_equal(np.frombuffer(after.PixelData, np.uint16).reshape(words.shape), words)
+    assert not [element.tag for element in after if element.tag.group == 0x6000]
+
+
 def test_what_was_estimated_once_serves_the_next_round_too(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,8 @@ import gateway.app.scrub
 import gateway.forward.folder
 from gateway.app.inputs import Input, look_at
 from gateway.app.scrub import Scrub
-from gateway.app.workers import Workers, scrub_instance
+from gateway.app.tasks import scrub_instance
+from gateway.app.workers import Workers
 from gateway.errors import EnvironmentFault
 from gateway.ledger import Ledger
 from gateway.settings import Home

@@ -22,7 +22,7 @@ from pydicom.uid import generate_uid
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
-from gateway.app import workers as workers_module
+from gateway.app import tasks as tasks_module
 from gateway.database import Database
 from gateway.flow import Next
 from gateway.ledger import Ledger
@@ -53,7 +53,7 @@ class Tripwire:
     @contextmanager
     def strung(self, patch: pytest.MonkeyPatch) -> Iterator[None]:
         transaction, append, write_head = Database.transaction, Ledger.append, Ledger._write_head
-        publish, run = workers_module.publish, House.run
+        publish, run = tasks_module.publish, House.run
 
         @contextmanager
         def touched(database: Database) -> Iterator[Connection]:
@@ -86,7 +86,7 @@ class Tripwire:
             patched.setattr(Database, "transaction", touched)
             patched.setattr(Ledger, "append", before(append))
             patched.setattr(Ledger, "_write_head", before(write_head))
-            patched.setattr(workers_module, "publish", before(publish))
+            patched.setattr(tasks_module, "publish", before(publish))
             patched.setattr(House, "run", in_leg)
             yield
 

@@ -7,13 +7,14 @@ import json
 import pytest
 import yaml
 
-from gateway.policy import PolicySet, Registry, load_policies
+from gateway.app.registry import REGISTRY
+from gateway.policy import PolicySet, load_policies
 from gateway.settings import SHIPPED_POLICIES
 
 
 @pytest.fixture
-def shipped(registry: Registry) -> PolicySet:
-    return load_policies(SHIPPED_POLICIES, registry)
+def shipped() -> PolicySet:
+    return load_policies(SHIPPED_POLICIES, REGISTRY)
 
 
 def test_research_basic_is_the_basic_profile_with_modified_dates(shipped: PolicySet) -> None:
@@ -41,7 +42,20 @@ def test_every_modality_of_the_routes_is_sent_through_a_policy_to_the_archive(sh
     assert len(modalities) == len(set(modalities))
     assert {"CT", "MR", "PT", "RTSTRUCT", "US", "XA", "SC", "OT", "SR"} <= set(modalities)
     assert {target.destination for rule in shipped.routes.routes for target in rule.targets} == {"research-archive"}
-    assert {target.policy for rule in shipped.routes.routes for target in rule.targets} == {"research-basic"}
+    by_modality = {m: rule.targets[0].policy for rule in shipped.routes.routes for m in rule.when["modality"]}
+    assert {by_modality[m] for m in ("CT", "MR", "PT", "RTDOSE", "SR", "XC", "GM")} == {"research-basic"}
+    assert {by_modality[m] for m in ("US", "XA", "CR", "SC", "OT")} == {"research-pictures"}
+
+
+def test_pictures_lose_their_text_and_the_gate_looks_again(shipped: PolicySet) -> None:
+    policy = shipped.policies["research-pictures"]
+    assert [name for name, _ in policy.pixels] == ["hidden_pixels", "burned_in_text"]
+    assert set(policy.gate.study) == {"residual_identifiers", "residual_text"}
+    assert policy.gate.study["residual_text"].max == 0
+    aspects = {aspect for entry in policy.gate.not_assessed for aspect in entry.aspects}
+    assert aspects == {"recognizable_features", "image_identity"}
+    photographs = {"ES", "XC", "GM", "SM"}
+    assert not photographs & {modality for entry in policy.gate.not_assessed for modality in entry.modality}
 
 
 def test_the_example_archive_is_on_this_machine(shipped: PolicySet) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 from gateway.app import people_tables
 from gateway.app.people_tables import PeopleTables
 from gateway.app.registry import REGISTRY
-from gateway.app.workers import scrub_instance
+from gateway.app.tasks import scrub_instance
 from gateway.errors import Hold, PolicyError, Retry
 from gateway.policy import PatientIdPolicy, load_policy
 from gateway.pseudonyms import Keys, Own, Pseudonyms, person_key
