@@ -13,6 +13,9 @@ from typing import ClassVar, Protocol
 
 from gateway.gate.reading import Pair
 from gateway.gate.residual import ResidualIdentifiers
+from gateway.gate.residual_document import ResidualDocument
+from gateway.gate.residual_face import ResidualFace
+from gateway.gate.residual_text import ResidualText
 from gateway.policy import Policy
 from gateway.study import Verdict
 
@@ -25,5 +28,10 @@ class StudyCheck(Protocol):
     def judge(self, pairs: Sequence[Pair], policy: Policy) -> Verdict: ...
 
 
-CHECKS: dict[str, type] = {"residual_identifiers": ResidualIdentifiers}
+CHECKS: dict[str, type] = {
+    "residual_identifiers": ResidualIdentifiers,
+    "residual_text": ResidualText,
+    "residual_document": ResidualDocument,
+    "residual_face": ResidualFace,
+}
 RELEASE_CHECKS: dict[str, type] = {}

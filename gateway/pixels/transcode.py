@@ -11,6 +11,7 @@ from gateway.durable import writing
 from gateway.errors import Hold
 from gateway.frames import KEYWORDS, Changes, EncodedImage, transcode
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
+from gateway.policy import HeaderPolicy
 from gateway.study import Step
 
 Keyword = Literal[
@@ -40,6 +41,11 @@ class Transcode:
 
     to: Keyword
     otherwise: Literal["explicit-little", "hold"] = "explicit-little"
+
+    @staticmethod
+    def misfit(_header: HeaderPolicy, after: tuple[str, ...]) -> tuple[str, str] | None:
+        """A stage behind it could write another syntax than the one that was asked for."""
+        return ("transcode is not the last stage", f"put it behind {after[-1]}") if after else None
 
     def estimate(self, _group: Sequence[Instance], _work: Work) -> Estimate:
         return Estimate()

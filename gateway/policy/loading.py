@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,6 +95,7 @@ def resolve(document: Document, registry: Registry) -> Policy | None:
     edition = _edition(document)
     header = resolve_header(document, edition)
     pixels = _pixels(document, registry)
+    _stages_fit(document, header or HeaderPolicy(), [name for name, _ in pixels], registry)
     gate = _gate(document, registry)
     escalate = _section(document, "escalate", EscalatePolicy)
     release = _section(document, "release", ReleasePolicy)
@@ -174,6 +175,17 @@ def _pixels(document: Document, registry: Registry) -> tuple[tuple[str, Any], ..
         seen.add(name)
         stages.append((name, build(registry.stages[name], document, at, data)))
     return tuple(stages)
+
+
+def _stages_fit(document: Document, header: HeaderPolicy, names: Sequence[str], registry: Registry) -> None:
+    """What a stage asks of the rest of the policy: its static method `misfit(header, stages after it)` says a fault and
+    a hint, or None.
+    """
+    for index, name in enumerate(names):
+        misfit = getattr(registry.stages.get(name), "misfit", None)
+        says = misfit(header, tuple(names[index + 1 :])) if misfit is not None else None
+        if says is not None:
+            document.fault(("pixels", index, name), *says)
 
 
 def _gate(document: Document, registry: Registry) -> GatePolicy | None:
