@@ -47,7 +47,7 @@ serve: setup ## run the gateway (DEID_HOME names its home)
 lint: setup-dev ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/codespell gateway policies tests bench tools helm README.md
+	$(BIN)/codespell gateway models policies tests bench tools helm README.md
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

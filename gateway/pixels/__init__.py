@@ -6,9 +6,20 @@ is `not_assessed`, so a study that bears pixels leaves only where the policy acc
 
 from __future__ import annotations
 
+from gateway.pixels.burned_in_text import BurnedInText
+from gateway.pixels.deface import Deface
+from gateway.pixels.documents import Documents
 from gateway.pixels.estimates import run_stage
+from gateway.pixels.hidden import HiddenPixels
 from gateway.pixels.stage import Estimate, Instance, Scope, Stage, Work
+from gateway.pixels.transcode import Transcode
 
-STAGES: dict[str, type] = {}
+STAGES: dict[str, type] = {
+    "burned_in_text": BurnedInText,
+    "deface": Deface,
+    "documents": Documents,
+    "hidden_pixels": HiddenPixels,
+    "transcode": Transcode,
+}
 
 __all__ = ["STAGES", "Estimate", "Instance", "Scope", "Stage", "Work", "run_stage"]
