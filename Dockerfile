@@ -16,6 +16,7 @@ RUN python -m venv /opt/deid
 WORKDIR /src
 COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY gateway gateway
+COPY models models
 COPY policies policies
 RUN /opt/deid/bin/pip install --constraint constraints.txt '.[cluster]' \
     && /opt/deid/bin/pip uninstall --yes opencv-python \

@@ -6,7 +6,8 @@
 At least `--count` identities of synthetic people, in sixteen looks on single frames and two in cines, and clean frames
 beside them, cleaned under the stage's defaults without a hint in the header. A plant is removed when 98 % of its ink
 is covered; a frame that is held counts as not removed, and as safe. Bounds are Clopper-Pearson, one-sided, 95 %.
-Fonts and words are others than those the stage was improved on; radiographs of the two halves share no person; other frames were seen while building.
+Fonts and words are others than those the stage was improved on; radiographs of the two halves share no person, but
+some of the held-out frames were looked at while building.
 
 Needs ../shared/data and `pip install -e '.[bench]'` (fonts). Items done are kept in the cache folder under the digest
 of the stage's code, so that a run that was stopped goes on. An item takes two to five CPU seconds.

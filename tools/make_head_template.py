@@ -2,6 +2,7 @@
 
 And `gateway/gate/face_depth.npz`, the average face as the gate looks for it: the first tissue seen from in front.
 
+    pip install simpleitk==2.5.7                # for this tool only
     pip download --no-deps -d wheels pydeface==2.1.0 nilearn==0.14.1
     python tools/make_head_template.py wheels/pydeface-*.whl wheels/nilearn-*.whl
 

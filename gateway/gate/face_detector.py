@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, signal
 
 from gateway.gate.face_surface import GRID_MM, Surface, level_of, surface
 from gateway.volumes import Volume
@@ -88,6 +87,8 @@ def _best(seen: Surface) -> Face | None:
 
 def turned(depth: Map, there: NDArray[np.bool_]) -> Turned:
     """How the surface is turned upwards and across, less its surroundings; 0 without surface. `depth` every 4 mm."""
+    from scipy import ndimage
+
     filled = np.where(there, depth, np.max(depth, where=there, initial=0.0) + 10)
     slopes = np.gradient(ndimage.gaussian_filter(filled, SMOOTH), GRID_MM * STEP)
     up, across = (np.clip(one, -STEEPEST, STEEPEST) for one in slopes)
@@ -102,6 +103,8 @@ def turned(depth: Map, there: NDArray[np.bool_]) -> Turned:
 
 def _correlation(field: Turned, there: NDArray[np.bool_], model: Turned) -> Map:
     """NCC of both fields at every place where the model lies wholly inside; 0 where too little is surface."""
+    from scipy import signal
+
     ones = np.ones_like(model[0])
     energy = float(sum((one**2).sum() for one in model))
     both = sum(signal.fftconvolve(image, one[::-1, ::-1], "valid") for image, one in zip(field, model, strict=True))
@@ -114,6 +117,8 @@ def _correlation(field: Turned, there: NDArray[np.bool_], model: Turned) -> Map:
 @cache
 def _model(part: str, size: float) -> Turned:
     """The average face, or its upper half, at a size."""
+    from scipy import ndimage
+
     with np.load(FILE, allow_pickle=False) as stored:
         depth = stored["depth_mm"][:, EDGE:-EDGE]
     scaled = (ndimage.zoom(depth, size / STEP, order=1) * size).astype(np.float32)

@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, signal
 
 from gateway.gate.face_detector import EDGE, FILE
 from gateway.gate.face_surface import GRID_MM
@@ -32,6 +31,8 @@ Slopes = tuple[Map, Map]
 
 def face_score(grey: NDArray[np.generic]) -> float:
     """The best correlation with an average face, in 0..1; `SEEN` and more is a face. `grey` (rows, columns)."""
+    from scipy import ndimage, signal
+
     image = np.nan_to_num(grey.astype(np.float32))
     low, high = np.percentile(image, (0.5, 99.5))
     if high <= low:
@@ -51,12 +52,16 @@ def face_score(grey: NDArray[np.generic]) -> float:
 
 def _slopes(image: Map) -> Slopes:
     """How brightness changes downwards and across, against how much it changes around there."""
+    from scipy import ndimage
+
     down, across = np.gradient(ndimage.gaussian_filter(image, SMOOTH))
     contrast = np.sqrt(ndimage.gaussian_filter(down**2 + across**2, AROUND)) + LEAST_CONTRAST
     return (down / contrast).astype(np.float32), (across / contrast).astype(np.float32)
 
 
 def _correlation(field: Slopes, own: Map, model: Slopes) -> Map:
+    from scipy import signal
+
     energy = float(sum((one**2).sum() for one in model))
     both = sum(signal.fftconvolve(image, one[::-1, ::-1], "valid") for image, one in zip(field, model, strict=True))
     return np.asarray(both / np.sqrt(np.maximum(own, LEAST_ENERGY * energy) * energy), np.float32)
@@ -65,6 +70,8 @@ def _correlation(field: Slopes, own: Map, model: Slopes) -> Map:
 @cache
 def _models() -> tuple[Slopes, ...]:
     """The average face under each light; first row on top."""
+    from scipy import ndimage
+
     with np.load(FILE, allow_pickle=False) as stored:
         depth = stored["depth_mm"][::-1, EDGE + 2 : -EDGE - 2]
     down, across = np.gradient(ndimage.gaussian_filter(depth, 1.0), GRID_MM)

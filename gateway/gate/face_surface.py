@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from gateway.volumes import Volume
 
@@ -69,6 +68,8 @@ def surface_like(other: Surface, volume: Volume, level: float) -> Surface:
 
 
 def _rendered(volume: Volume, level: float, origin: Matrix, axes: Matrix, shape: tuple[int, int, int]) -> Surface:
+    from scipy import ndimage
+
     to_patient = np.eye(4)
     to_patient[:3, :3], to_patient[:3, 3] = axes * GRID_MM, origin
     matrix = np.linalg.inv(volume.affine) @ to_patient

@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from gateway.pixels.deface_mask import Mask
 from gateway.pixels.head_template import head_template
@@ -51,6 +50,8 @@ class Fill:
 
     def on(self, plane: Plane, where: NDArray[np.bool_]) -> NDArray[np.float64]:
         """One value for each True of `where`, row by row."""
+        from scipy import ndimage
+
         if self.mode == "remove" or (self.mode == "blur" and self.volume is None):
             return np.full(int(where.sum()), self.levels.air)
         rows, columns = np.nonzero(where)
@@ -71,6 +72,8 @@ class Fill:
 
 def blurred(volume: Volume) -> Volume:
     """A volume in which no feature of a face is left."""
+    from scipy import ndimage
+
     sigma = BLUR_MM / volume.spacing_mm[::-1]
     return Volume(ndimage.gaussian_filter(volume.values, sigma, mode="nearest"), volume.affine)
 

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from gateway.pixels.head_template import head_template
 from gateway.volumes import Plane
@@ -73,6 +72,8 @@ class Mask:
     @cached_property
     def _fields(self) -> tuple[Field, Field, Field]:
         """`removed`, `protected`, and what is near to the former."""
+        from scipy import ndimage
+
         near = ndimage.maximum_filter(self.removed, round(NEAR_MM / head_template().spacing_mm))
         return self.removed.astype(np.float32), self.protected.astype(np.float32), near.astype(np.float32)
 
@@ -90,11 +91,15 @@ def _at(
 
 def _sample(field: Field, at: NDArray[np.float64]) -> Field:
     """Linear; beyond the grid the nearest, so that the air before a long nose belongs to the face."""
+    from scipy import ndimage
+
     return np.asarray(ndimage.map_coordinates(field, at, order=1, mode="nearest", prefilter=False), np.float32)
 
 
 def mask_of(to_template: NDArray[np.float64], *, ears: bool) -> Mask:
     """The mask of a head that was aligned."""
+    from scipy import ndimage
+
     template = head_template()
     protected = ndimage.distance_transform_edt(~template.brain) * template.spacing_mm <= PROTECT_MM
     removed = template.face | template.ears if ears else template.face

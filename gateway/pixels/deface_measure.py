@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from gateway.pixels.deface_mask import Mask
 from gateway.pixels.head_template import head_template
@@ -32,6 +31,8 @@ class Measured:
 
 def measure(volume: Volume, mask: Mask, *, hounsfield: bool) -> Measured:
     """On the template's grid."""
+    from scipy import ndimage
+
     template = head_template()
     tissue, imaged = resampled(tissue_of(volume, hounsfield=hounsfield), volume.affine, mask.to_template)
     heights = template.origin_mm[2] + template.spacing_mm * np.arange(template.head.shape[0])
@@ -54,6 +55,8 @@ def resampled(
     tissue: NDArray[np.bool_], affine: NDArray[np.float64], to_template: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(tissue, imaged) of a volume on the template's grid, nearest neighbour."""
+    from scipy import ndimage
+
     template = head_template()
     matrix = np.linalg.inv(affine) @ np.linalg.inv(to_template) @ template.affine
     order = matrix[:3, :3][::-1, ::-1], matrix[:3, 3][::-1]

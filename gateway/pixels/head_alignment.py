@@ -16,7 +16,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, optimize
 
 from gateway.pixels.head_template import head_template
 from gateway.pixels.head_tissue import tissue_of
@@ -76,6 +75,8 @@ class _Fit:
     """
 
     def __init__(self, volume: Volume, tissue: NDArray[np.bool_], spacing_mm: float, *, hounsfield: bool) -> None:
+        from scipy import ndimage
+
         self._points, self._bins_of_template = _samples(spacing_mm)
         low, high = (-200.0, 300.0) if hounsfield else _range(volume.values, tissue)
         smooth = ndimage.gaussian_filter(np.clip(volume.values, low, high), 0.4 * spacing_mm / volume.spacing_mm[::-1])
@@ -84,6 +85,8 @@ class _Fit:
 
     def measure(self, parameters: Array) -> tuple[float, float]:
         """(NMI, share of the samples that lie in the volume)."""
+        from scipy import ndimage
+
         matrix = self._to_index @ _matrix(parameters)
         at = self._points @ matrix[:3, :3].T + matrix[:3, 3]
         limits = np.array(self._values.shape[::-1]) - 1
@@ -102,6 +105,8 @@ class _Fit:
 
     def improve(self, start: Array, free: int, sweeps: int) -> tuple[float, Array] | None:
         """(cost, parameters) with the first `free` parameters optimised; None when no head lies in the volume."""
+        from scipy import optimize
+
         fixed = start[free:]
         found = optimize.minimize(
             lambda parameters: self.cost(np.concatenate([parameters, fixed])),
@@ -138,6 +143,8 @@ def _range(values: NDArray[np.float32], tissue: NDArray[np.bool_]) -> tuple[floa
 @cache
 def _samples(spacing_mm: float) -> tuple[Array, NDArray[np.int64]]:
     """Template LPS mm (samples, 3) and the bin of the template's value there."""
+    from scipy import ndimage
+
     template = head_template()
     step = round(spacing_mm / template.spacing_mm)
     near = ndimage.binary_dilation(template.head, iterations=round(RING_MM / template.spacing_mm)) & template.valid

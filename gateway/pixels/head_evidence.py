@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from gateway.pixels.head_alignment import Alignment
 from gateway.pixels.head_template import head_template
@@ -41,6 +40,8 @@ class Evidence:
 
 def evidence_of(volume: Volume, alignment: Alignment, *, hounsfield: bool) -> Evidence:
     """What speaks for and against a head under this alignment."""
+    from scipy import ndimage
+
     template = head_template()
     tissue = tissue_of(volume, hounsfield=hounsfield)
     index = np.argwhere(np.ones(template.head[::STEP, ::STEP, ::STEP].shape, bool)) * STEP

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from gateway.volumes import Volume
 
@@ -25,6 +24,8 @@ class Size(StrEnum):
 
 def head_size(volume: Volume, tissue: NDArray[np.bool_]) -> Size:
     """`tissue` as `head_tissue.tissue_of` gives it. Levels are axial in the patient, whatever the slices are."""
+    from scipy import ndimage
+
     there, imaged = _axial(tissue, volume.affine)
     unknown = False
     for level, seen in zip(there, imaged, strict=True):
@@ -44,6 +45,8 @@ def head_size(volume: Volume, tissue: NDArray[np.bool_]) -> Size:
 
 def _axial(tissue: NDArray[np.bool_], affine: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(tissue, imaged) on a grid along LPS, with an edge of what was not imaged around it."""
+    from scipy import ndimage
+
     corners = np.array(
         [[c * (n - 1) for c, n in zip(corner, tissue.shape[::-1], strict=True)] for corner in np.ndindex(2, 2, 2)]
     )

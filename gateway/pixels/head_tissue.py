@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from gateway.volumes import Volume
 
@@ -16,6 +15,8 @@ BINS = 256
 
 def tissue_of(volume: Volume, *, hounsfield: bool) -> NDArray[np.bool_]:
     """[slice, row, column]: the largest connected piece of tissue, with what air it encloses in each slice."""
+    from scipy import ndimage
+
     spacing = volume.spacing_mm[::-1]
     smooth = ndimage.gaussian_filter(volume.values, SMOOTH_MM / spacing)
     tissue = smooth > tissue_threshold(smooth, hounsfield=hounsfield)
