@@ -25,7 +25,7 @@ _SIZES = {"US": 2, "SS": 2, "UL": 4, "SL": 4, "FL": 4, "AT": 4, "FD": 8, "SV": 8
 _TEXTUAL = frozenset({"AS", "CS", "DS", "IS", "LO", "LT", "SH", "ST", "UC", "UT"})
 _NUMBERS = re.compile(rb"[0-9+\-.eE \\\0]*")
 _TEXT = re.compile(rb"[A-Za-z0-9^ ,.'_=-]+[ \0]*")
-_TEXT_BYTES = 8
+_TEXT_BYTES, _TEXT_SIGNS = 8, 3  # shortest value that is text, and letters and digits in it
 _CODE_STRING = re.compile(rb"[ -~\t\r\n\0]*")  # no escapes: what they hide no search for words finds
 _UNSAID = ("", "UN")  # implicit VR, or a writer that did not know better: PS3.6 decides
 
@@ -46,7 +46,9 @@ def _is_text(tag: int, value: bytes, size: int) -> bool:
     """True for bytes that say something to a reader and nothing as numbers of `size` bytes."""
     most = _most_values(tag)
     too_many = most is not None and len(value) > most * size
-    return (too_many or len(value) >= _TEXT_BYTES) and _TEXT.fullmatch(value) is not None
+    if not (too_many or len(value) >= _TEXT_BYTES) or _TEXT.fullmatch(value) is None:
+        return False
+    return sum(map(str.isalnum, value.decode("ascii"))) >= _TEXT_SIGNS
 
 
 def fits(vr: str, element: Element, reader: Reader) -> bool:

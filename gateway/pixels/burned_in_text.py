@@ -79,7 +79,7 @@ class BurnedInText:
         low = "holds" if self.on_low_confidence == "hold" else "redacts"
         unknown = ", holds devices that no region rule knows" if self.unknown_device == "hold" else ""
         around = ", blanks all outside of an ultrasound's image" if self.outside_image == "blank" else ""
-        return f"looks for text on every frame, {what}, {low} what it cannot judge{unknown}{around}"
+        return f"Text: looks for it on every frame, {what}, {low} what it cannot judge{unknown}{around}."
 
     def estimate(self, group: Sequence[Instance], work: Work) -> Estimate:  # noqa: ARG002 - the policy adds nothing
         """Boxes by instance. Raises Hold for pixels that cannot be decoded."""

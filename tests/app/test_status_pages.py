@@ -63,8 +63,8 @@ def test_metrics_after_a_known_set_of_studies(home: Home, tmp_path: Path) -> Non
             port = gateway.receiver.port
             assert value(scrape(gateway), "deid_ledger_lines") == 1  # started
             two, three = study(2), study(3)
-            (ultrasound,), (nobody,) = study(modality="US"), study(patient="")
-            for ds in (*two, *three, three[0], ultrasound, nobody):
+            (photograph,), (nobody,) = study(modality="XC"), study(patient="")
+            for ds in (*two, *three, three[0], photograph, nobody):
                 assert send(ds, port) == 0x0000
             assert send(study()[0], port, calling="STRANGER") == -1
             wait_idle(gateway)

@@ -20,7 +20,7 @@ from running import GatewayProcess, archive, policies_for, send
 
 from gateway.settings import SHIPPED_POLICIES, Home
 
-US = "examples_palette.dcm"  # a picture: research-basic holds it as not_assessed
+SEGMENTATION = "liver_1frame.dcm"  # research-basic holds it as not_assessed
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_sighup_loads_the_policies_again_and_faults_leave_the_present_ones(serve
 def test_what_the_gateway_held_is_listed_shown_and_decided_from_outside(
     served: GatewayProcess, pydicom_files: list[Path]
 ) -> None:
-    (path,) = [path for path in pydicom_files if path.name == US]
+    (path,) = [path for path in pydicom_files if path.name == SEGMENTATION]
     assert send(path, served.dicom_port) == 0x0000
     until(served, lambda: on(served, "held", "list", "--json").json)
     (row,) = on(served, "held", "list", "--json").json

@@ -200,7 +200,9 @@ PLAIN = [
 def technical(draw: st.DrawFn) -> Node:
     tag, vr = draw(st.sampled_from(PLAIN))
     if vr in TECHNICAL:
-        return tag, vr, draw(st.binary(min_size=TECHNICAL[vr], max_size=TECHNICAL[vr]))
+        number = st.binary(min_size=TECHNICAL[vr], max_size=TECHNICAL[vr])
+        # Eight bytes that read as text throughout are refused on purpose (test_descriptors_fitness).
+        return tag, vr, draw(number.filter(lambda v: len(v) < 8 or any(b and not 0x20 <= b < 0x7F for b in v)))
     alphabet = "0123456789.-+ " if vr != "CS" else "ABC_ 12"
     text = draw(st.text(alphabet, max_size=12)).encode()
     return tag, vr, text + b" " * (len(text) % 2)

@@ -115,7 +115,10 @@ def test_the_list_needs_the_option(tmp_path: Path) -> None:
 def test_the_list_lies_beside_the_policies_of_a_folder(tmp_path: Path) -> None:
     written(tmp_path, "zoomscout\n")
     (tmp_path / "routes.yaml").write_text(
-        (SHIPPED_POLICIES / "routes.yaml").read_text().replace("research-basic", "small")
+        (SHIPPED_POLICIES / "routes.yaml")
+        .read_text()
+        .replace("research-basic", "small")
+        .replace("research-pictures", "small")
     )
     (tmp_path / "destinations.yaml").write_text((SHIPPED_POLICIES / "destinations.yaml").read_text())
     assert load_policies(tmp_path, REGISTRY).policies["small"].header.descriptors is not None

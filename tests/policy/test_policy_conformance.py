@@ -193,4 +193,4 @@ def test_pixel_options_are_claimed_for_the_stages_that_record_them(make: Make) -
     claimed = {row[1]: row[2] for row in cells(conformance_statement(make(TEXT)), "Profile and options")}
     assert claimed["113101"].startswith("yes, in the objects")
     assert claimed["113102"] == "no"
-    assert "looks for text on every frame" in words(conformance_statement(make(TEXT)), "Pixel data")
+    assert "looks for it on every frame" in words(conformance_statement(make(TEXT)), "Pixel data")
