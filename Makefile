@@ -6,7 +6,8 @@ STAMP := $(VENV)/.installed
 NAME ?=
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # rapidocr asks for opencv-python, which needs libraries of a desktop; the headless build is the same module without.
-HEADLESS := $(PIP) uninstall --yes opencv-python 2>/dev/null && $(PIP) install --no-deps -c constraints.txt opencv-python-headless
+# Both own the same files, so the one that stays is put in again after the other went.
+HEADLESS := $(PIP) uninstall --yes opencv-python 2>/dev/null && $(PIP) install --force-reinstall --no-deps -c constraints.txt opencv-python-headless
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev peers pin demo serve test lint format bench clean
