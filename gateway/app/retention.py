@@ -123,6 +123,8 @@ class Retention:
             p.spool.path(row.study_key, row.name).unlink(missing_ok=True)
         if folder.is_dir():
             sync_folder(folder)
-        shutil.rmtree(p.home.estimates / study.study_key, ignore_errors=True)
+        estimates = p.home.estimates / study.study_key
+        if estimates.is_dir():
+            shutil.rmtree(estimates)
         p.database.mark_removed(row.serial for row in rows)
         log("originals_removed", study=study.study_key, generation=study.generation, count=len(rows))

@@ -121,7 +121,7 @@ REASONS: dict[str, Reason] = {
             "text_uncertain",
             _H,
             "there may be text in the pixels that could not be read with confidence",
-            "look at the frames; redact by a region rule, or release with a reason",
+            "look at the frames; add a region rule, or a policy with on_low_confidence: redact, then rerun; or reject",
         ),
         Reason(
             "device_unknown",
@@ -151,13 +151,13 @@ REASONS: dict[str, Reason] = {
             "face_not_found",
             _H,
             "the head could not be aligned with the template, so that the face cannot be placed",
-            "look at the series; release with a reason, or reject",
+            "look at the series; rerun under a policy without deface, or reject",
         ),
         Reason(
             "deface_failed",
             _H,
             "removing the face did not come out as measured: brain touched, or face left",
-            "look at the series",
+            "look at the series; rerun under a policy without deface, or reject",
         ),
         Reason(
             "uncovered",

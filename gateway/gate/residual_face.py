@@ -34,7 +34,8 @@ from gateway.volumes import Plane, Stack, read
 
 NAME = "residual_face"
 READ_MM = 2.0
-PHOTOGRAPHS = frozenset({"XC", "DMS", "SMR", "ES", "LS", "GM", "DOCD"})  # visible light, modality of the original
+# Visible light, by the modality of the original. OP too: it means the eye from outside as well as the retina.
+PHOTOGRAPHS = frozenset({"XC", "DMS", "SMR", "ES", "LS", "GM", "DOCD", "OP"})
 SURFACES = frozenset({0x00660016, 0x00660023, 0x00660029})
 TOP_SAMPLES = tuple(map(tag_path, SAMPLE_TAGS))
 NEAR_POINTS = 12  # of a face's surface in a plane, from which on the plane shows it

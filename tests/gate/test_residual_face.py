@@ -129,8 +129,9 @@ def test_a_rendering_of_a_face_in_a_screenshot_holds(tmp_path: Path) -> None:
     assert rules(judged([capture], [capture])) == {"a face is seen in a picture"}
 
 
-def test_a_photograph_is_held_whatever_it_shows(tmp_path: Path) -> None:
-    photograph = picture(tmp_path / "a", np.zeros((64, 64)), lambda dataset: setattr(dataset, "Modality", "XC"))
+@pytest.mark.parametrize("modality", ["XC", "OP"])
+def test_a_photograph_is_held_whatever_it_shows(tmp_path: Path, modality: str) -> None:
+    photograph = picture(tmp_path / "a", np.zeros((64, 64)), lambda dataset: setattr(dataset, "Modality", modality))
     assert rules(judged([photograph], [photograph])) == {"a photograph is not judged by any detector here"}
 
 
