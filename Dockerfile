@@ -18,7 +18,7 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY gateway gateway
 COPY models models
 COPY policies policies
-RUN /opt/deid/bin/pip install --constraint constraints.txt '.[cluster]' \
+RUN /opt/deid/bin/pip install --constraint constraints.txt '.[cluster,learn]' \
     && /opt/deid/bin/pip uninstall --yes opencv-python \
     && /opt/deid/bin/pip install --constraint constraints.txt --no-deps opencv-python-headless \
     && /opt/deid/bin/pip uninstall --yes pip setuptools

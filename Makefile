@@ -20,12 +20,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e '.[learn]'
 	@$(HEADLESS)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(STAMP)
-	$(PIP) install -c constraints.txt -e '.[dev]'
+	$(PIP) install -c constraints.txt -e '.[dev,learn]'
 	@$(HEADLESS)
 	@touch $@
 

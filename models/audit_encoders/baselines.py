@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 import cv2
 import numpy as np
@@ -10,7 +11,14 @@ from numpy.typing import NDArray
 from skimage.feature import hog
 
 Pixels = NDArray[np.float32]
-Encoder = Callable[[Pixels], Pixels]
+Spacing = tuple[float, ...] | None
+
+
+class Encoder(Protocol):
+    """An image (rows, columns) or volume (slices, rows, columns), 0 to 1, axes as in `Scan` -> (dimensions,)."""
+
+    def __call__(self, pixels: Pixels, spacing_mm: Spacing = None, /) -> Pixels: ...
+
 
 RAW_PIXELS, HOG_PIXELS = 32, 64  # the side that an image is shrunk to
 
@@ -22,12 +30,12 @@ def _square(image_hw: Pixels, side: int) -> Pixels:
     return np.asarray((small - small.mean()) / (spread if spread > 0 else 1.0), np.float32)
 
 
-def raw_similarity(image_hw: Pixels) -> Pixels:
+def raw_similarity(image_hw: Pixels, spacing_mm: Spacing = None, /) -> Pixels:  # noqa: ARG001 - the protocol's
     """(rows, columns) -> (1024,): the picture itself; the cosine of two of these is their correlation."""
     return _square(image_hw, RAW_PIXELS).ravel()
 
 
-def gradients(image_hw: Pixels) -> Pixels:
+def gradients(image_hw: Pixels, spacing_mm: Spacing = None, /) -> Pixels:  # noqa: ARG001 - the protocol's
     """(rows, columns) -> (1764,): histogram of oriented gradients (Dalal and Triggs 2005) of the 64 x 64 image."""
     found = hog(
         _square(image_hw, HOG_PIXELS),

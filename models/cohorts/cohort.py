@@ -16,6 +16,8 @@ Pixels = NDArray[np.float32]
 class Scan:
     """One image or volume and whose it is. `load` gives (rows, columns) or (slices, rows, columns), 0 to 1.
 
+    A volume of a head is axial: slices go from feet to head, rows from front to back, columns from the person's right
+    to left, as DICOM has them. `spacing_mm` is the distance along each axis of the array, None when unknown.
     `day` counts from the person's first scan, None when unknown. `masks` gives arrays of the same shape by name.
     """
 
@@ -25,6 +27,7 @@ class Scan:
     load: Callable[[], Pixels]
     day: float | None = None
     site: str = ""
+    spacing_mm: tuple[float, ...] | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     masks: Mapping[str, Callable[[], NDArray[np.bool_]]] = field(default_factory=dict)
 

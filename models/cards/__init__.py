@@ -1,0 +1,33 @@
+"""Cards: what a learned part is, on whom it was trained, what it was measured at, what it is for, and until when.
+
+`models/cards/*.yaml` ship; a site's own lie in HOME/models beside their weights. A card without its weights, with other
+weights, or past its date does not load (DESIGN.md section 4).
+"""
+
+from models.cards.card import Card, CardError, Impostors, TrainedOn, Weights
+from models.cards.folder import (
+    SHIPPED,
+    CardFolder,
+    find_card,
+    people_hash,
+    people_lines,
+    read_card,
+    read_people,
+    weights_of,
+)
+
+__all__ = [
+    "SHIPPED",
+    "Card",
+    "CardError",
+    "CardFolder",
+    "Impostors",
+    "TrainedOn",
+    "Weights",
+    "find_card",
+    "people_hash",
+    "people_lines",
+    "read_card",
+    "read_people",
+    "weights_of",
+]

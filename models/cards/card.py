@@ -1,0 +1,74 @@
+"""The card of a learned part, as a strict type: an unknown key, a missing one or a wrong kind is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True, max_length=4000)]
+
+
+class CardError(ValueError):
+    """A card, or what it names, that cannot be used. The text names file and reason, never a person."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Weights(_Strict):
+    """A safetensors file beside the card (or in `models/weights`), known by its sha256."""
+
+    file: FileName
+    sha256: Sha256
+
+
+class TrainedOn(_Strict):
+    """One cohort that a part was trained on. `people_sha256` is that of the file with one hash for each person."""
+
+    cohort: Name
+    people: Annotated[int, Field(ge=1)]
+    people_file: FileName
+    people_sha256: Sha256
+    synthetic: bool
+
+
+class Impostors(_Strict):
+    """Distances between scans of different people, against which one study is judged: an .npz beside the weights."""
+
+    file: FileName
+    sha256: Sha256
+    people: Annotated[int, Field(ge=1)]
+    metric: str
+
+
+class Card(_Strict):
+    """`algorithm` is a key of `ENCODERS` for an attacker, of the stage's own table for an anonymiser.
+
+    `dimensions` of its embedding; `fixed_input_sha256` is that of its output for the fixed input of `gateway.embed`,
+    rounded, so that weights and code that drifted apart are noticed. `valid_until` bounds its calibration.
+    """
+
+    name: Name
+    role: Literal["attacker", "anonymiser"]
+    algorithm: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
+    modalities: Annotated[tuple[str, ...], Field(min_length=1)]
+    anatomy: tuple[str, ...] = ()
+    dimensions: Annotated[int, Field(ge=1)]
+    parameters: Mapping[str, str | int | float | bool | tuple[float, ...]] = Field(default_factory=dict)
+    weights: Weights | None = None
+    trained_on: tuple[TrainedOn, ...] = ()
+    impostors: Impostors | None = None
+    metrics: Mapping[str, str | float | int] = Field(default_factory=dict)
+    intended_use: Text
+    limits: Text
+    licence: Text
+    source: Text
+    fixed_input_sha256: Sha256 | None = None
+    valid_until: date | None = None

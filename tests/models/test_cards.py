@@ -1,0 +1,79 @@
+"""A card is strict, and stands for exactly the weights and people that it names."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from gateway.embed import open_embedder
+from models.cards import CardError, CardFolder, find_card, people_hash, people_lines, read_card, read_people, weights_of
+
+CARD = {
+    "name": "grey-1",
+    "role": "attacker",
+    "algorithm": "raw",
+    "modalities": ["CR"],
+    "dimensions": 1024,
+    "intended_use": "a baseline",
+    "limits": "weak",
+    "licence": "Apache-2.0",
+    "source": "here",
+}
+
+
+def write(folder: Path, **changes: object) -> CardFolder:
+    card = {**CARD, **changes}
+    (folder / f"{card['name']}.yaml").write_text(yaml.safe_dump(card))
+    return CardFolder.flat(folder)
+
+
+def test_a_card_without_weights_embeds(tmp_path: Path) -> None:
+    embedder = open_embedder("grey-1", [write(tmp_path)])
+    assert embedder.embed(np.eye(64, dtype=np.float32)).shape == (1024,)
+
+
+def test_unknown_keys_are_all_named_at_once(tmp_path: Path) -> None:
+    write(tmp_path, weigths=1, role="judge")
+    with pytest.raises(CardError, match=r"role: .*weigths: "):
+        read_card(tmp_path / "grey-1.yaml")
+
+
+def test_name_and_file_are_the_same(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "grey-1.yaml").rename(tmp_path / "grey-2.yaml")
+    with pytest.raises(CardError, match="grey-1"):
+        read_card(tmp_path / "grey-2.yaml")
+
+
+def test_a_card_past_its_date_does_not_load(tmp_path: Path) -> None:
+    folders = [write(tmp_path, valid_until=date(2026, 1, 31))]
+    assert find_card("grey-1", folders, today=date(2026, 1, 31))[0].name == "grey-1"
+    with pytest.raises(CardError, match="2026-01-31"):
+        find_card("grey-1", folders, today=date(2026, 2, 1))
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_absent_or_other_weights_do_not_load(tmp_path: Path, there: bool) -> None:
+    folder = write(tmp_path, weights={"file": "w.safetensors", "sha256": hashlib.sha256(b"right").hexdigest()})
+    if there:
+        (tmp_path / "w.safetensors").write_bytes(b"wrong")
+    card, _ = find_card("grey-1", [folder])
+    with pytest.raises(CardError, match=r"another file|not there"):
+        weights_of(card, folder)
+
+
+def test_people_are_known_by_hash_and_the_list_by_its_digest(tmp_path: Path) -> None:
+    body = people_lines("nih", ["7", "12", "7"])
+    (tmp_path / "p.txt").write_bytes(body)
+    part = {"cohort": "nih", "people": 2, "people_file": "p.txt", "synthetic": False}
+    folder = write(tmp_path, trained_on=[{**part, "people_sha256": hashlib.sha256(body).hexdigest()}])
+    card, _ = find_card("grey-1", [folder])
+    assert read_people(card, folder) == {people_hash("nih", "7"), people_hash("nih", "12")}
+    (tmp_path / "p.txt").write_bytes(people_lines("nih", ["7"]))
+    with pytest.raises(CardError, match="another file"):
+        read_people(card, folder)
