@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gateway.audit.figures import bar_figure, density_figure
+from gateway.audit.page_cells import ATTACKS, LINKAGE, PROBES, RELEASE, SECTIONS, Cells, Row
 from gateway.durable import writing
 
 JSON, HTML = "audit.json", "audit.html"
-Row = Mapping[str, Any]
-Cells = tuple[tuple[str, Callable[[Row], str]], ...]
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1d2126;background:#fff}
@@ -41,8 +40,8 @@ def write_report(report: Mapping[str, Any], folder: Path) -> tuple[Path, Path]:
 
 def html_of(report: Mapping[str, Any]) -> str:
     """The page. Every text that came from a file is escaped."""
-    body = "".join(_comparison(report) if report["kind"] == "comparison" else _audit(report))
-    title = "What remains linkable after anonymisation" if report["kind"] == "comparison" else "Linkability audit"
+    title, sections = KINDS[report["kind"]]
+    body = "".join(sections(report))
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{STYLE}</style>'
@@ -91,6 +90,25 @@ def _comparison(report: Mapping[str, Any]) -> Iterable[str]:
         yield "".join(density_figure(r["densities"], n) for n, r in zip(names, drawn, strict=True)) + "</div>"
 
 
+def _release(report: Mapping[str, Any]) -> Iterable[str]:
+    words = "Released." if report["passed"] else "Held: " + "; ".join(report["reasons"]) + "."
+    yield f'<p class="mark"><strong>{escape(words)}</strong></p>'
+    rows, probes = report["tables"]["attacks"], report["tables"]["probes"]
+    yield "<h2>Attacks on each level</h2>"
+    yield _table(rows, RELEASE, "each level is a look, and each look spends a part of the error: alpha")
+    drawn = [row for row in rows if "d_sys" in row]
+    for level in sorted({row["level"] for row in drawn}):
+        here = [row for row in drawn if row["level"] == level]
+        bars = [
+            (f"{r['encoder']}, {r['view']}, {r['metric']}, {r['attack'].replace('_', ' ')}", *_bar(r["d_sys"]))
+            for r in here
+        ]
+        figure = bar_figure(bars, f"Level {level}: D_sys with its upper bound", "shuffled labels")
+        yield f'<div class="figures">{figure}</div>'
+    yield "<h2>What can be inferred, before and after</h2>"
+    yield _table(probes, PROBES, "without a limit: what is left to use")
+
+
 def _bar(found: Row) -> tuple[float, float, float]:
     return found["value"], found["upper"], found["null_mean"]
 
@@ -109,102 +127,8 @@ def _row(row: Row, cells: Cells) -> str:
     return "<tr>" + "".join(f"<td>{escape(read(row))}</td>" for _, read in cells) + "</tr>"
 
 
-def _text(*keys: str) -> Callable[[Row], str]:
-    return lambda row: str(_at(row, keys))
-
-
-def _share(*keys: str) -> Callable[[Row], str]:
-    return lambda row: f"{100 * float(_at(row, keys)):.1f} %"
-
-
-def _figure(*keys: str) -> Callable[[Row], str]:
-    return lambda row: f"{float(_at(row, keys)):.3f}"
-
-
-def _at(row: Any, keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        row = row[key]
-    return row
-
-
-_D_SYS: Cells = (
-    ("D_sys", _figure("d_sys", "value")),
-    ("upper", _figure("d_sys", "upper")),
-    ("shuffled", _figure("d_sys", "null_mean")),
-    ("excess, upper", _figure("d_sys", "excess_upper")),
-    ("p", _figure("d_sys", "p")),
-)
-_WHO: Cells = (("encoder", _text("encoder")), ("metric", _text("metric")))
-LINKAGE: Cells = (
-    *_WHO,
-    *_D_SYS,
-    ("AUC", _figure("auc")),
-    ("EER", _figure("eer")),
-    ("rank-1, leave one out", _share("rank1", "rank1")),
-    ("upper", _share("rank1", "upper")),
-    ("gallery", _text("fixed_gallery", "gallery")),
-    ("rank-1, one mate", _share("fixed_gallery", "rank1")),
-    ("upper", _share("fixed_gallery", "upper")),
-    ("chance", _share("fixed_gallery", "chance")),
-)
-ATTACKS: Cells = (
-    *_WHO,
-    ("attack", lambda row: str(row["attack"]).replace("_", " ")),
-    ("D_sys before", _figure("d_sys_before", "value")),
-    *_D_SYS,
-    ("rank-1 before", _share("rank1_before")),
-    ("rank-1, one mate", _share("fixed_gallery", "rank1")),
-    ("upper", _share("fixed_gallery", "upper")),
-    ("chance", _share("fixed_gallery", "chance")),
-    ("void", lambda row: "void" if row["void"] else ""),
-)
-SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
-    (
-        "attributes",
-        "What can be inferred",
-        (
-            ("encoder", _text("encoder")),
-            ("attribute", _text("attribute")),
-            ("where", _text("where")),
-            ("balanced accuracy", _share("balanced_accuracy")),
-            ("lower", _share("lower")),
-            ("upper", _share("upper")),
-            ("precision", _share("precision")),
-            ("chance", _share("chance")),
-            ("p", _figure("p")),
-            ("people", _text("people")),
-        ),
-        "random forest, folds without common people; by person; control for head size before blaming anatomy",
-    ),
-    (
-        "worst_people",
-        "Worst people",
-        (
-            *_WHO,
-            ("people", _text("people")),
-            ("found each time", _text("always_found")),
-            ("never found", _text("never_found")),
-            ("mean", _share("mean")),
-            ("95th percentile", _share("percentile_95")),
-        ),
-        "share of a person's scans that are matched at rank 1",
-    ),
-    ("time_gap", "By time between the scans", (*_WHO, ("gap", _text("gap")), *_D_SYS), "mated pairs in each range"),
-    (
-        "strata",
-        "By group",
-        (*_WHO, ("attribute", _text("attribute")), ("value", _text("value")), ("people", _text("people")), *_D_SYS),
-        "bounds are not corrected for the number of groups that are looked at",
-    ),
-    (
-        "capped",
-        "Two to five scans of each person",
-        (
-            *_WHO,
-            ("rank-1, all scans", _share("rank1_full")),
-            ("capped, mean", _share("rank1_capped_mean")),
-            ("sd", _share("rank1_capped_sd")),
-        ),
-        "ten random subsamples; rank-1 rises with the mates that a query has",
-    ),
-)
+KINDS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Iterable[str]]]] = {
+    "audit": ("Linkability audit", _audit),
+    "comparison": ("What remains linkable after anonymisation", _comparison),
+    "embedding release": ("Release of embeddings", _release),
+}

@@ -11,7 +11,20 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli import audit, demo, gateway_commands, held, keys, ledger, lookup, policy, scrub, text, vault
+from gateway.cli import (
+    audit,
+    demo,
+    embeddings,
+    gateway_commands,
+    held,
+    keys,
+    ledger,
+    lookup,
+    policy,
+    scrub,
+    text,
+    vault,
+)
 from gateway.cli.endings import ENVIRONMENT, INTERRUPTED, USAGE, ending
 from gateway.cli.output import complain, say
 
@@ -61,6 +74,7 @@ app.add_typer(vault.app, name="vault")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(text.app, name="text")
 app.add_typer(audit.app, name="audit")
+app.add_typer(embeddings.app, name="embeddings")
 app.command(name="cohort-hash")(gateway_commands.cohort_hash)
 
 

@@ -51,7 +51,7 @@ def run(
 
     data = read_inputs(embeddings, metadata)
     options = Options(seed=seed, replicates=replicates, permutations=replicates - 1, synthetic=synthetic)
-    with _progress() as tick:
+    with progress() as tick:
         report = measure(data, options, tick)
     _, page = write_report(report, out)
     say(f"{report['people']} people, {report['scans']} scans; open {page}")
@@ -72,7 +72,7 @@ def compare(
     from gateway.audit import Options, compare, read_inputs, write_report
 
     options = Options(seed=seed, replicates=replicates, permutations=replicates - 1, synthetic=synthetic)
-    with _progress() as tick:
+    with progress() as tick:
         report = compare(read_inputs(before, metadata), read_inputs(after, metadata), options, tick)
     _, page = write_report(report, out)
     say(f"{report['people']} people, {report['scans']} scans; open {page}")
@@ -80,7 +80,7 @@ def compare(
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
+def progress() -> Iterator[Callable[[str, int, int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as bar:
         task = bar.add_task("reading")

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from gateway.evidence.pairs import Floats, Ints
 
 TREES, FOLDS = 300, 5
-LOWER, UPPER = 5.0, 95.0  # percentiles of the bootstrap, each one-sided
+ALPHA = 0.05  # of each one-sided bound
 
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """Balanced accuracy and macro precision over people, with one-sided 95 % bounds; `p`: as good by chance."""
+    """Balanced accuracy and macro precision over people, bounds one-sided at 1 - `alpha`; `p`: as good by chance."""
 
     balanced_accuracy: float
     lower: float
@@ -42,6 +42,7 @@ def infer_within(
     replicates: int = 1000,
     permutations: int = 999,
     trees: int = TREES,
+    alpha: float = ALPHA,
 ) -> Inference:
     """Subject-disjoint stratified cross-validation. Raises ValueError with fewer than FOLDS people in a class."""
     from sklearn.model_selection import StratifiedGroupKFold
@@ -53,7 +54,7 @@ def infer_within(
     votes = np.zeros((len(labels), len(classes)))
     for train, test in StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed).split(embeddings, labels, subject):
         votes[test] = _fitted(embeddings[train], labels[train], seed, len(classes), trees)(embeddings[test])
-    return _judged(votes, subject, labels, classes, np.random.default_rng(seed), replicates, permutations)
+    return _judged(votes, subject, labels, classes, np.random.default_rng(seed), replicates, permutations, alpha)
 
 
 def infer_across(
@@ -64,6 +65,7 @@ def infer_across(
     replicates: int = 1000,
     permutations: int = 999,
     trees: int = TREES,
+    alpha: float = ALPHA,
 ) -> Inference:
     """Fitted on one cohort, judged on another. Each is (embeddings, subject, attribute). Raises ValueError for classes
     that are not the same in both.
@@ -73,7 +75,7 @@ def infer_across(
     if classes != there or len(classes) < 2:
         raise ValueError("both cohorts need the same two classes or more")
     votes = _fitted(train[0], labels, seed, len(classes), trees)(test[0])
-    return _judged(votes, test[1], others, classes, np.random.default_rng(seed), replicates, permutations)
+    return _judged(votes, test[1], others, classes, np.random.default_rng(seed), replicates, permutations, alpha)
 
 
 def _fitted(x: NDArray[Any], y: Ints, seed: int, count: int, trees: int) -> Any:
@@ -111,6 +113,7 @@ def _judged(
     generator: np.random.Generator,
     replicates: int,
     permutations: int,
+    alpha: float,
 ) -> Inference:
     people, truth = _by_person(subject, labels)
     whose = np.searchsorted(people, subject)
@@ -123,8 +126,8 @@ def _judged(
     null = [_scores(generator.permutation(truth), guess, len(classes))[0] for _ in range(permutations)]
     return Inference(
         balanced_accuracy=accuracy,
-        lower=float(np.percentile(boots, LOWER)),
-        upper=max(accuracy, float(np.percentile(boots, UPPER))),
+        lower=float(np.percentile(boots, 100 * alpha)),
+        upper=max(accuracy, float(np.percentile(boots, 100 * (1 - alpha)))),
         precision=precision,
         chance=1 / len(classes),
         p=float((1 + sum(value >= accuracy for value in null)) / (1 + permutations)),

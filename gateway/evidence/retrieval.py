@@ -104,10 +104,12 @@ def fixed_gallery(
     draws: int = 200,
     same_scan: bool = False,
     replicates: int = 1000,
+    alpha: float = 1 - CONFIDENCE,
 ) -> FixedGallery:
     """One probe and one mate of each of `size` random people, again and again.
 
-    With `same_scan` the mate is the gallery's version of the probe itself. Raises ValueError with fewer than `size`
+    With `same_scan` the mate is the gallery's version of the probe itself. `alpha` is the chance that `upper` lies
+    under the truth. Raises ValueError with fewer than `size`
     people who have a mate: a smaller gallery would be another figure.
     """
     matrix = distances(probes, probes if gallery is None else gallery, metric)
@@ -127,7 +129,7 @@ def fixed_gallery(
     share = hits[seen] / asked[seen]
     means = share[generator.integers(len(share), size=(replicates, len(share)))].mean(1)
     rank1 = float(share.mean())
-    upper = max(float(np.percentile(means, CONFIDENCE * 100)), upper_share(float(share.sum()), len(share)))
+    upper = max(float(np.percentile(means, 100 * (1 - alpha))), upper_share(float(share.sum()), len(share), 1 - alpha))
     return FixedGallery(rank1, upper, size, draws, int(seen.sum()), 1 / size)
 
 
