@@ -10,7 +10,7 @@ import csv
 import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,11 @@ def release_embeddings(
     policy_file: Path,
     out: Path,
     tick: Callable[[str, int, int], None],
-    *,
-    synthetic: bool = False,
-    replicates: int = 1000,
+    options: Options,
 ) -> Ended:
-    """Decide and write. Raises PolicyError, UsageError or EnvironmentFault."""
+    """Decide and write. The seed of `options` follows from input and key. Raises PolicyError, UsageError or
+    EnvironmentFault.
+    """
     policy = load_embedding_release(policy_file)
     data, auxiliary = (read_inputs(path, sources.metadata) for path in (sources.embeddings, sources.auxiliary))
     absent = [name for name in policy.export if name not in data.columns]
@@ -74,12 +74,7 @@ def release_embeddings(
     same = next((line for line in earlier if line["content"] == content), None)
     if same is not None:
         return _again(same, data, auxiliary, policy, keys, noise, out)
-    options = Options(
-        seed=int(keys.opaque("embedding-audit", content)[:8], 16),
-        replicates=replicates,
-        permutations=replicates - 1,
-        synthetic=synthetic,
-    )
+    options = replace(options, seed=int(keys.opaque("embedding-audit", content)[:8], 16))
     looks = sum(line["looks"] for line in earlier)
     found = release(data, auxiliary, policy, noise, options, tick, looks_before=looks)
     _, page = write_report(found.report, out)

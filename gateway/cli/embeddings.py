@@ -37,6 +37,7 @@ def release(
     """Sanitise, attack, and write the first level that passes every limit. Exit 1 when none does: nothing is written
     then but the report."""
     from gateway.app.embeddings import Sources, release_embeddings
+    from gateway.audit import Options
 
     place = made_home(home)
     with progress() as tick:
@@ -47,8 +48,7 @@ def release(
             policy,
             out,
             tick,
-            synthetic=synthetic,
-            replicates=replicates,
+            Options(replicates=replicates, permutations=replicates - 1, synthetic=synthetic),
         )
     for reason in ended.reasons:
         say(f"held: {reason}", "bold red")
