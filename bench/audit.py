@@ -33,8 +33,9 @@ from scipy.spatial.distance import cdist
 from scipy.stats import binom, norm
 
 from gateway.audit.inputs import AuditInput
-from gateway.audit.measures import Options, measure
-from gateway.audit.measures import Table as Rows
+from gateway.audit.measures import measure
+from gateway.audit.options import Options
+from gateway.audit.options import Table as Rows
 from gateway.evidence import People, d_sys, distances, linkability, score_pairs
 from models.audit_encoders import BASELINES, embed
 from models.cohorts import Cohort, read_manifest

@@ -5,7 +5,8 @@ Says what an attacker could do with these embeddings; claims no anonymity. Decis
 
 from gateway.audit.comparison import compare
 from gateway.audit.inputs import AuditInput, read_inputs
-from gateway.audit.measures import Options, measure
+from gateway.audit.measures import measure
+from gateway.audit.options import Options
 from gateway.audit.page import write_report
 
 __all__ = ["AuditInput", "Options", "compare", "measure", "read_inputs", "write_report"]

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gateway.audit.inputs import AuditInput
-from gateway.audit.measures import Options, Table, densities, measured, stream
+from gateway.audit.options import Options, Table, densities, measured, stream
 from gateway.errors import UsageError
 from gateway.evidence import METRICS, fixed_gallery, leave_one_out, score_pairs, score_same_scan
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gateway.audit.comparison import WORKS_AT_P
 from gateway.audit.embedding_attacks import Attacker, attackers
 from gateway.audit.inputs import AuditInput
-from gateway.audit.measures import Options, Table, densities, measured, stream
+from gateway.audit.options import Options, Table, densities, measured, stream
 from gateway.audit.sanitise import Sanitiser, fit
 from gateway.errors import UsageError
 from gateway.evidence import fixed_gallery, infer_within, linkability, score_pairs, score_same_scan

@@ -121,7 +121,9 @@ def _table(rows: Iterable[Row], cells: Cells, note: str) -> str:
 
 def _row(row: Row, cells: Cells) -> str:
     if "no_evidence" in row:
-        named = [str(row[key]) for key in ("encoder", "metric", "attack", "attribute", "value", "gap") if key in row]
+        named = [
+            str(row[key]) for key in ("encoder", "metric", "attack", "attribute", "value", "gap", "mates") if key in row
+        ]
         text = f"{', '.join(named)}: no evidence ({row['no_evidence']})"
         return f'<tr><td colspan="{len(cells)}">{escape(text)}</td></tr>'
     return "<tr>" + "".join(f"<td>{escape(read(row))}</td>" for _, read in cells) + "</tr>"

@@ -119,6 +119,20 @@ SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
         "bounds are not corrected for the number of groups that are looked at",
     ),
     (
+        "mates",
+        "By mates per query",
+        (
+            *_WHO,
+            ("mates", _text("mates")),
+            ("gallery", _text("gallery")),
+            ("rank-1", _share("rank1")),
+            ("upper", _share("upper")),
+            ("chance", _share("chance")),
+            ("people", _text("people")),
+        ),
+        "a gallery of people, each with as many scans of other visits; rank-1 rises with them, D_sys does not",
+    ),
+    (
         "capped",
         "Two to five scans of each person",
         (

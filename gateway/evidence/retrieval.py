@@ -102,11 +102,12 @@ def fixed_gallery(
     gallery: NDArray[Any] | None = None,
     size: int = 50,
     draws: int = 200,
+    mates: int = 1,
     same_scan: bool = False,
     replicates: int = 1000,
     alpha: float = 1 - CONFIDENCE,
 ) -> FixedGallery:
-    """One probe and one mate of each of `size` random people, again and again.
+    """One probe and `mates` of each of `size` random people, again and again: rank-1 rises with the mates.
 
     With `same_scan` the mate is the gallery's version of the probe itself. `alpha` is the chance that `upper` lies
     under the truth. Raises ValueError with fewer than `size`
@@ -114,14 +115,18 @@ def fixed_gallery(
     """
     matrix = distances(probes, probes if gallery is None else gallery, metric)
     scans = [np.flatnonzero(people.subject == subject) for subject in range(people.count)]
-    able = [s for s in range(people.count) if same_scan or len(np.unique(people.session[scans[s]])) > 1]
+    if same_scan and mates != 1:
+        raise ValueError("a scan has one version of itself: same_scan means one mate")
+    able = [s for s in range(people.count) if same_scan or _can_ask(scans[s], people.session, mates)]
     if len(able) < size:
-        raise ValueError(f"a gallery of {size} needs as many people with a mate; there are {len(able)}")
+        what = "a mate" if mates == 1 else f"{mates} mates"
+        raise ValueError(f"a gallery of {size} needs as many people with {what}; there are {len(able)}")
     hits, asked = np.zeros(people.count), np.zeros(people.count)
     for _ in range(draws):
         drawn = generator.choice(able, size, replace=False)
-        pairs = np.array([_probe_and_mate(scans[s], people.session, generator, same_scan=same_scan) for s in drawn])
-        block = matrix[np.ix_(pairs[:, 0], pairs[:, 1])]
+        pairs = [_probe_and_mates(scans[s], people.session, generator, mates, same_scan=same_scan) for s in drawn]
+        columns = np.concatenate([found for _, found in pairs])
+        block = matrix[np.ix_(np.array([probe for probe, _ in pairs]), columns)].reshape(size, size, mates).min(2)
         nearest_other = np.where(np.eye(size, dtype=bool), np.inf, block).min(1)
         hits[drawn] += np.diag(block) <= nearest_other
         asked[drawn] += 1
@@ -133,9 +138,17 @@ def fixed_gallery(
     return FixedGallery(rank1, upper, size, draws, int(seen.sum()), 1 / size)
 
 
-def _probe_and_mate(scans: Ints, session: Ints, generator: np.random.Generator, *, same_scan: bool) -> tuple[int, int]:
+def _can_ask(scans: Ints, session: Ints, mates: int) -> bool:
+    """Every scan has as many scans of other sessions beside it."""
+    counts = np.unique(session[scans], return_counts=True)[1]
+    return len(counts) > 1 and len(scans) - int(counts.max()) >= mates
+
+
+def _probe_and_mates(
+    scans: Ints, session: Ints, generator: np.random.Generator, mates: int, *, same_scan: bool
+) -> tuple[int, Ints]:
     probe = int(generator.choice(scans))
     if same_scan:
-        return probe, probe
+        return probe, np.array([probe])
     others = scans[session[scans] != session[probe]]
-    return probe, int(generator.choice(others))
+    return probe, np.atleast_1d(generator.choice(others, mates, replace=False))

@@ -47,7 +47,7 @@ def test_a_strong_identity_is_found_and_its_report_names_every_table(tmp_path: P
     report = measure(read_inputs(*files(tmp_path, 3.0)), QUICK, ticks)
     assert report["people"] == PEOPLE
     assert not report["enough_people"]
-    assert set(report["tables"]) == {"linkage", "worst_people", "time_gap", "capped", "strata", "attributes"}
+    assert set(report["tables"]) == {"linkage", "worst_people", "time_gap", "mates", "capped", "strata", "attributes"}
     cosine = next(row for row in report["tables"]["linkage"] if row["metric"] == "cosine")
     assert cosine["rank1"]["rank1"] > 0.95
     assert cosine["d_sys"]["value"] > 0.9

@@ -87,3 +87,20 @@ def test_a_missing_value_is_a_value_and_nobody_is_no_evidence() -> None:
     assert record_isolation([{"age": "40"}, {}], wanted=2).k == 1
     with pytest.raises(ValueError, match="people"):
         record_isolation([], wanted=2)
+
+
+def test_rank_1_rises_with_the_mates_of_a_query() -> None:
+    generator = np.random.default_rng(8)
+    subject = np.repeat(np.arange(40), 5)
+    x = generator.normal(size=(40, 6))[subject] + 1.2 * generator.normal(size=(200, 6))
+    people = People.of(list(subject))
+    found = [
+        fixed_gallery(x, people, "euclid", np.random.default_rng(0), size=30, draws=40, mates=mates).rank1
+        for mates in (1, 2, 4)
+    ]
+    assert found == sorted(found)
+    assert found[2] > found[0] + 0.01
+    with pytest.raises(ValueError, match="with 5 mates; there are 0"):
+        fixed_gallery(x, people, "euclid", np.random.default_rng(0), size=30, mates=5)
+    with pytest.raises(ValueError, match="one mate"):
+        fixed_gallery(x, people, "euclid", np.random.default_rng(0), size=30, mates=2, same_scan=True)
