@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gateway.errors import Fault, PolicyError, UsageError
 from gateway.evidence import People
 
-KNOWN = ("scan", "subject", "session", "date", "site", "dataset")
+KNOWN = ("scan", "subject", "session", "date", "day", "site", "dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class AuditInput:
 
     @property
     def days(self) -> NDArray[np.int64] | None:
-        """Days of the scans, when there are dates."""
+        """Days of the scans, when there are dates (from year 1 on) or `day` (from each person's first scan on)."""
+        if "day" in self.columns:
+            return np.array([int(text) for text in self.columns["day"]])
         dates = self.columns.get("date")
         return None if dates is None else np.array([date.fromisoformat(text).toordinal() for text in dates])
 

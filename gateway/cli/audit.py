@@ -11,7 +11,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer.core import TyperGroup
 
+from gateway.cli.homes import HomeOption, made_home, named_home, settings_of
 from gateway.cli.output import errors, say
+from gateway.errors import UsageError
 
 Metadata = Annotated[
     Path, typer.Option("--metadata", metavar="CSV", help="scan, subject; optional session, date, site, dataset, sex …")
@@ -37,11 +39,34 @@ app = typer.Typer(
 
 @app.command()
 def run(
-    embeddings: Annotated[
-        Path, typer.Argument(metavar="EMBEDDINGS.npz", help="`scan` names, and one (scans, d) array for each encoder.")
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR|EMBEDDINGS.npz",
+            help="A folder of DICOM (or of a research data set, with --reader); or `scan` names and a (scans, d) array "
+            "for each encoder.",
+        ),
     ],
-    metadata: Metadata,
     out: Out,
+    metadata: Annotated[
+        Path | None,
+        typer.Option(
+            "--metadata",
+            metavar="CSV",
+            help="For embeddings: scan, subject; optional session, date, site, dataset, sex … For a folder: attributes "
+            "by subject.",
+        ),
+    ] = None,
+    card: Annotated[
+        list[str] | None,
+        typer.Option("--card", help="An encoder, for a folder; again for more. Default: those that fit."),
+    ] = None,
+    preparation: Annotated[
+        list[str] | None,
+        typer.Option("--preparation", help="raw, skull-stripped, registered, tissue-mapped; again for more."),
+    ] = None,
+    reader: Annotated[str, typer.Option("--reader", help="The layout of a research data set; default: DICOM.")] = "",
+    home: HomeOption = None,
     seed: Seed = 0,
     replicates: Replicates = 1000,
     synthetic: Synthetic = False,
@@ -49,13 +74,34 @@ def run(
     """Linkage, rank-1, inferred attributes, worst people, time gaps and groups, for each encoder."""
     from gateway.audit import Options, measure, read_inputs, write_report
 
-    data = read_inputs(embeddings, metadata)
     options = Options(seed=seed, replicates=replicates, permutations=replicates - 1, synthetic=synthetic)
     with progress() as tick:
+        if source.is_dir():
+            data = _embedded(source, home, tick, tuple(card or ()), tuple(preparation or ("raw",)), reader, metadata)
+        elif metadata is None:
+            raise UsageError("embeddings need --metadata: a CSV that says whose each scan is")
+        else:
+            data = read_inputs(source, metadata)
         report = measure(data, options, tick)
     _, page = write_report(report, out)
     say(f"{report['people']} people, {report['scans']} scans; open {page}")
     return 0
+
+
+def _embedded(
+    folder: Path,
+    home: Path | None,
+    tick: Callable[[str, int, int], None],
+    cards: tuple[str, ...],
+    preparations: tuple[str, ...],
+    reader: str,
+    metadata: Path | None,
+) -> Any:
+    from gateway.app.audit_folder import Keeping, Wish, card_folders, embed_folder
+
+    place = made_home(home) if named_home(home) is not None else None
+    wish = Wish(cards, preparations, reader, metadata)
+    return embed_folder(folder, wish, Keeping.of(place, settings_of(place)), card_folders(place), tick)
 
 
 @app.command()

@@ -5,7 +5,7 @@ arrays and opaque labels in, figures with bounds out. Every random draw takes a 
 """
 
 from gateway.evidence.attributes import TREES, Inference, infer_across, infer_within
-from gateway.evidence.distances import METRICS, Metric, distances, nearest
+from gateway.evidence.distances import METRICS, Metric, Nearest, distances, nearest
 from gateway.evidence.isolation import Isolation, record_isolation
 from gateway.evidence.linkability import Linkability, d_sys, linkability, separation
 from gateway.evidence.pairs import People, ScoredPairs, score_pairs, score_same_scan
@@ -20,6 +20,7 @@ __all__ = [
     "Isolation",
     "Linkability",
     "Metric",
+    "Nearest",
     "People",
     "ScoredPairs",
     "d_sys",

@@ -19,6 +19,7 @@ Metric = Callable[[Array, Array], Array]
 
 BLOCK_ROWS = 1024  # of the gallery at a time, in `nearest`: 1024 x 5000 float32 is 20 MB
 TILE = 64  # rows of both sides that stay in the cache together
+STRIDE = 64  # dimensions between two looks at whether a sum can still be among the nearest
 
 
 @njit(parallel=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, cache=True)
@@ -70,6 +71,74 @@ def distances(a: NDArray[Any], b: NDArray[Any], metric: str) -> Array:
     return METRICS[metric](_checked(a, b), _checked(b, a))
 
 
+@njit(parallel=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, cache=True)
+def _nearer(a: Any, b: Any, start: int, near: Any, at: Any) -> None:
+    """Put rows of b that are nearer than what `near` (n, k), ascending, holds into it. A sum that passes the k-th is
+    left at once: Canberra terms are never negative, so this changes no result.
+    """
+    n, m, d, k = a.shape[0], b.shape[0], a.shape[1], near.shape[1]
+    for i in prange(n):
+        for j in range(m):
+            limit = near[i, k - 1]
+            total = np.float32(0.0)
+            for low in range(0, d, STRIDE):
+                for c in range(low, min(d, low + STRIDE)):
+                    x, y = a[i, c], b[j, c]
+                    total += abs(x - y) / (abs(x) + abs(y) + np.float32(1e-38))
+                if total >= limit:  # a tie stays with the smaller index, which came first
+                    break
+            if total < limit:
+                place = k - 1
+                while place > 0 and near[i, place - 1] > total:
+                    near[i, place] = near[i, place - 1]
+                    at[i, place] = at[i, place - 1]
+                    place -= 1
+                near[i, place] = total
+                at[i, place] = start + j
+
+
+class Nearest:
+    """The k nearest of a gallery that grows: `take` its blocks as they come, `found` after any of them.
+
+    Memory is that of one block and of (n, k): a release compares with what was added since, not with everything anew.
+    """
+
+    def __init__(self, queries: NDArray[Any], metric: str, k: int) -> None:
+        self._queries, self._metric = _checked(queries, queries), metric
+        self._near = np.full((len(queries), k), np.inf, np.float32)
+        self._at = np.full((len(queries), k), -1, np.int64)
+        self.size = 0  # rows of the gallery so far
+
+    def take(self, block: NDArray[Any]) -> None:
+        """More rows of the gallery, (m, d)."""
+        b = _checked(block, self._queries)
+        if not len(b):
+            return
+        if self._metric == "canberra":
+            _nearer(self._queries, b, self.size, self._near, self._at)
+        else:
+            self._merge(METRICS[self._metric](self._queries, b))
+        self.size += len(b)
+
+    @property
+    def found(self) -> tuple[NDArray[np.int64], Array]:
+        """Indices and distances (n, k), ascending; fewer columns while the gallery is smaller than k."""
+        k = min(self._near.shape[1], self.size)
+        return self._at[:, :k].copy(), self._near[:, :k].copy()
+
+    def _merge(self, block: Array) -> None:
+        keep = min(self._near.shape[1], block.shape[1])
+        at = np.argpartition(block, keep - 1, axis=1)[:, :keep] if keep < block.shape[1] else _columns(block)
+        # A partition may keep any of equal ones at its edge: the smaller index is to stay.
+        edge = np.take_along_axis(block, at, 1).max(1)
+        if keep < block.shape[1] and ((block <= edge[:, None]).sum(1) > keep).any():
+            at = np.argsort(block, axis=1, kind="stable")[:, :keep]
+        near = np.concatenate([self._near, np.take_along_axis(block, at, 1)], axis=1)
+        near_at = np.concatenate([self._at, at + self.size], axis=1)
+        order = np.lexsort((near_at, near), axis=1)[:, : self._near.shape[1]]
+        self._near, self._at = np.take_along_axis(near, order, 1), np.take_along_axis(near_at, order, 1)
+
+
 def nearest(
     queries: NDArray[Any], gallery: NDArray[Any], metric: str, k: int, *, block_rows: int = BLOCK_ROWS
 ) -> tuple[NDArray[np.int64], Array]:
@@ -77,19 +146,10 @@ def nearest(
 
     The gallery is taken in blocks: memory grows with n, not with the gallery.
     """
-    a, b = _checked(queries, gallery), gallery
-    k = min(k, len(b))
-    best_at = np.full((len(a), k), -1, np.int64)
-    best = np.full((len(a), k), np.inf, np.float32)
-    for start in range(0, len(b), block_rows):
-        block = METRICS[metric](a, _checked(b[start : start + block_rows], a))
-        keep = min(k, block.shape[1])
-        at = np.argpartition(block, keep - 1, axis=1)[:, :keep] if keep < block.shape[1] else _columns(block)
-        near = np.concatenate([best, np.take_along_axis(block, at, 1)], axis=1)
-        near_at = np.concatenate([best_at, at + start], axis=1)
-        order = np.lexsort((near_at, near), axis=1)[:, :k]
-        best, best_at = np.take_along_axis(near, order, 1), np.take_along_axis(near_at, order, 1)
-    return best_at, best
+    running = Nearest(_checked(queries, gallery), metric, min(k, len(gallery)))
+    for start in range(0, len(gallery), block_rows):
+        running.take(gallery[start : start + block_rows])
+    return running.found
 
 
 def _columns(block: Array) -> NDArray[np.int64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
-from gateway.evidence import METRICS, distances, nearest
+from gateway.evidence import METRICS, Nearest, distances, nearest
 
 SCIPY = {"canberra": "canberra", "cosine": "cosine", "euclid": "euclidean"}
 
@@ -60,3 +62,23 @@ def test_more_neighbours_than_there_are() -> None:
 def test_embeddings_that_do_not_fit_are_refused(a: np.ndarray, b: np.ndarray) -> None:
     with pytest.raises(ValueError, match="embedding"):
         distances(a, b, "cosine")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 6), cuts=st.lists(st.integers(0, 40), max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_a_gallery_that_grows_gives_what_the_whole_gives(metric: str, seed: int, k: int, cuts: list[int]) -> None:
+    generator = np.random.default_rng(seed)
+    queries = generator.integers(-2, 3, size=(5, 70)).astype(np.float32)  # many ties
+    gallery = generator.integers(-2, 3, size=(40, 70)).astype(np.float32)
+    running = Nearest(queries, metric, k)
+    edges = sorted({0, 40, *cuts})
+    for low, high in pairwise(edges):
+        running.take(gallery[low:high])
+    at, near = running.found
+    expected_at, expected = nearest(queries, gallery, metric, k)
+    assert running.size == 40
+    np.testing.assert_allclose(near, expected, rtol=1e-5, atol=1e-6)
+    whole = distances(queries, gallery, metric)
+    np.testing.assert_allclose(np.take_along_axis(whole, at, 1), np.sort(whole, axis=1)[:, :k], rtol=1e-5, atol=2e-6)
+    assert np.array_equal(at, expected_at)

@@ -77,3 +77,19 @@ def test_people_are_known_by_hash_and_the_list_by_its_digest(tmp_path: Path) -> 
     (tmp_path / "p.txt").write_bytes(people_lines("nih", ["7"]))
     with pytest.raises(CardError, match="another file"):
         read_people(card, folder)
+
+
+def test_of_a_volume_the_baselines_see_four_slices() -> None:
+    from models.audit_encoders import BASELINES
+
+    volume = np.random.default_rng(0).random((20, 32, 32)).astype(np.float32)
+    for encoder, size in ((BASELINES["raw"], 1024), (BASELINES["hog"], 1764)):
+        seen = encoder(volume)
+        assert seen.shape == (size,)
+        changed = volume.copy()
+        changed[[0, 19]] = 0
+        assert np.array_equal(encoder(changed), seen)
+        changed[9] = 0
+        assert not np.array_equal(encoder(changed), seen)
+    with pytest.raises(ValueError, match="not 4"):
+        BASELINES["raw"](np.zeros((2, 2, 2, 2), np.float32))
