@@ -4,7 +4,7 @@
 weights, or past its date does not load (DESIGN.md section 4).
 """
 
-from models.cards.card import Card, CardError, Impostors, TrainedOn, Weights
+from models.cards.card import Card, CardError, Imported, Impostors, Published, TrainedOn, Weights
 from models.cards.folder import (
     SHIPPED,
     CardFolder,
@@ -21,7 +21,9 @@ __all__ = [
     "Card",
     "CardError",
     "CardFolder",
+    "Imported",
     "Impostors",
+    "Published",
     "TrainedOn",
     "Weights",
     "find_card",

@@ -48,11 +48,42 @@ class Impostors(_Strict):
     metric: str
 
 
+class Published(_Strict):
+    """Weights that somebody else published and a site brings: which file, and where in it the network lies.
+
+    `paths`, `prefixes`, `heads` as in `models.checkpoints.Layout`. `tensors` and `parameters` (BatchNorm's statistics
+    are no parameters) are what the network has: the file must have as many. `choices`: parameters that only the file's
+    owner knows, such as the fold; whoever imports says them. `preparation`: what must have been done to the pixels by
+    tools that are not here; the encoder works once `parameters.prepared` says so.
+    """
+
+    files: Annotated[tuple[Text, ...], Field(min_length=1)]
+    paths: Annotated[tuple[str, ...], Field(min_length=1)] = ("",)
+    prefixes: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    tensors: Annotated[int, Field(ge=1)]
+    parameters: Annotated[int, Field(ge=1)]
+    choices: Mapping[str, Annotated[tuple[str | int, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    preparation: Text | None = None
+
+
+class Imported(_Strict):
+    """Out of which file a site's weights were made, on which day, and what of it was left out or not run."""
+
+    sha256: Sha256
+    container: Text
+    on: date
+    dropped: Mapping[str, int] = Field(default_factory=dict)
+    inert: tuple[str, ...] = ()
+
+
 class Card(_Strict):
     """`algorithm` is a key of `ENCODERS` for an attacker, of the stage's own table for an anonymiser.
 
     `dimensions` of its embedding; `fixed_input_sha256` is that of its output for the fixed input of `gateway.embed`,
-    rounded, so that weights and code that drifted apart are noticed. `valid_until` bounds its calibration.
+    the same on every CPU, so that weights and code that drifted apart are noticed. `valid_until` bounds its
+    calibration. `takes` says which fixed input it gets; without it, cards for CT, MR or PT get a volume, others an
+    image.
     """
 
     name: Name
@@ -62,7 +93,10 @@ class Card(_Strict):
     anatomy: tuple[str, ...] = ()
     dimensions: Annotated[int, Field(ge=1)]
     parameters: Mapping[str, str | int | float | bool | tuple[float, ...]] = Field(default_factory=dict)
+    takes: Literal["image", "volume", "measures"] | None = None
     weights: Weights | None = None
+    published: Published | None = None
+    imported: Imported | None = None
     trained_on: tuple[TrainedOn, ...] = ()
     impostors: Impostors | None = None
     metrics: Mapping[str, str | float | int] = Field(default_factory=dict)

@@ -68,8 +68,13 @@ def find_card(
 
 
 def weights_of(card: Card, folder: CardFolder) -> Path | None:
-    """The file of its weights, checked against the card; None for a part without. Raises CardError otherwise."""
+    """The file of its weights, checked against the card; None for a part without. Raises CardError."""
     if card.weights is None:
+        if card.published is not None:
+            raise CardError(
+                f"{card.name} has no weights yet: get {' or '.join(card.published.files)} from its owner "
+                f"({card.source}), then: deid-gateway models import {card.name} FILE"
+            )
         return None
     path = folder.weights / card.weights.file
     _check(
