@@ -56,18 +56,18 @@ class LatentUNet(nn.Module):
         self.kind = nn.Embedding(config.classes + 1, size)
         inputs = config.latent + (config.latent + 1 if config.neighbour else 0)
         self.begin = nn.Conv2d(inputs, widths[0], 3, padding=1)
-        befores = [widths[0], *widths[:-1]]
-        self.down = nn.ModuleList(self._block(a, b) for a, b in zip(befores, widths, strict=True))
+        entering = [widths[0], *widths[:-1]]
+        self.down = nn.ModuleList(self._block(a, b) for a, b in zip(entering, widths, strict=True))
         self.shrink = nn.ModuleList(Shrink(width) for width in widths)
         self.attend_down = nn.ModuleList(Attention(width, config.heads, kind=config.norm) for width in widths)
         third = nn.Conv2d(bottom, bottom, 3, padding=1)
         self.bottom = self._block(widths[-1], bottom)
         self.bottom_end = nn.Sequential(norm(config.norm, bottom), activation(config.activation), third)
-        belows = [bottom, *widths[:0:-1]]
-        self.grow = nn.ModuleList(Grow(width) for width in belows)
-        self.up = nn.ModuleList(self._block(a + b, b) for a, b in zip(belows, widths[::-1], strict=True))
+        deeper = [bottom, *widths[:0:-1]]
+        self.grow = nn.ModuleList(Grow(width) for width in deeper)
+        self.up = nn.ModuleList(self._block(a + b, b) for a, b in zip(deeper, widths[::-1], strict=True))
         self.attend_up = nn.ModuleList(Attention(width, config.heads, kind=config.norm) for width in widths[::-1])
-        self.mask = nn.ModuleList(_mask_encoder(width, config) for width in (*befores, widths[-1], *widths[::-1]))
+        self.mask = nn.ModuleList(_mask_encoder(width, config) for width in (*entering, widths[-1], *widths[::-1]))
         end = nn.Conv2d(widths[0], config.latent, 3, padding=1)
         nn.init.zeros_(end.weight)
         self.end = nn.Sequential(norm(config.norm, widths[0]), activation(config.activation), end)
