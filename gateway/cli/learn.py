@@ -23,6 +23,9 @@ Difficulty = Annotated[
     str, typer.Option("--difficulty", help="How hard they are to link: easy, medium, hard, or 0 to 1.")
 ]
 
+Flat = Annotated[float, typer.Option("--difficulty", min=0, max=1, help="How hard they are to link, 0 to 1.")]
+Size = Annotated[int, typer.Option("--size", min=64, max=1024, help="Pixels of a side.")]
+
 app = typer.Typer(no_args_is_help=True, help="Cohorts for the learned parts.")
 synthesize = typer.Typer(no_args_is_help=True, help="Synthetic people as DICOM series; every patient says SYNTHETIC.")
 app.add_typer(synthesize, name="synthesize")
@@ -64,6 +67,40 @@ def brains(
     except ValueError as error:
         raise UsageError(str(error)) from None
     _write(cohort, out, f"difficulty {difficulty}, sites {sites}, brain only {brain_only}", masks=masks)
+    return 0
+
+
+@synthesize.command()
+def chest(
+    out: Out,
+    people: People = 10,
+    sessions: Sessions = 2,
+    seed: Seed = 0,
+    difficulty: Flat = 0.5,
+    size: Size = 512,
+) -> int:
+    """Frontal films (CR) with ribs, heart, vessels, findings and their masks."""
+    from models.cohorts import synthetic_chest
+
+    cohort = synthetic_chest(people, sessions, seed, difficulty=difficulty, size=size)
+    _write(cohort, out, f"difficulty {difficulty}, size {size}", masks=False)
+    return 0
+
+
+@synthesize.command()
+def fundus(
+    out: Out,
+    people: People = 10,
+    sessions: Sessions = 2,
+    seed: Seed = 0,
+    difficulty: Flat = 0.5,
+    size: Size = 512,
+) -> int:
+    """Photographs of the retina (OP, grey) with disc, vessels and findings."""
+    from models.cohorts import synthetic_fundus
+
+    cohort = synthetic_fundus(people, sessions, seed, difficulty=difficulty, size=size)
+    _write(cohort, out, f"difficulty {difficulty}, size {size}", masks=False)
     return 0
 
 

@@ -49,3 +49,14 @@ def test_what_cannot_be_made_is_a_usage_error(wrong: list[str], tmp_path: Path) 
 def test_help_does_not_load_torch() -> None:
     program = "import sys, gateway.cli.learn; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("kind", "modality"), [("chest", "CR"), ("fundus", "OP")])
+def test_flat_cohorts_are_written_and_read(tmp_path: Path, kind: str, modality: str) -> None:
+    arguments = ["synthesize", kind, "--people", "3", "--sessions", "2", "--size", "64", "--out", str(tmp_path / "c")]
+    ran = CliRunner().invoke(app, arguments)
+    assert ran.exit_code == 0, ran.output
+    cohort = read_dicom(tmp_path / "c")
+    assert (len(cohort), len(cohort.subjects)) == (6, 3)
+    assert {scan.attributes["modality"] for scan in cohort} == {modality}
+    assert next(iter(cohort)).load().shape == (64, 64)
