@@ -33,7 +33,7 @@ setup: $(STAMP) ## create .venv and install what running needs
 
 setup-dev: $(VENV)/.installed-dev peers ## the same, with what tests need
 
-peers: ## dcmtk, Orthanc, PostgreSQL by apt when root; elsewhere tests that need a missing one skip visibly
+peers: ## dcmtk, Orthanc, PostgreSQL, Chromium by apt when root; elsewhere tests that need a missing one skip visibly
 	@sh tools/install_peers.sh
 
 pin: setup-dev ## write constraints.txt anew from pyproject.toml

@@ -138,4 +138,11 @@ class Metrics:
         self.oldest_seconds = Gauge("deid_oldest_unfinished_seconds", "Age of the oldest unfinished job", registry=at)
         self.disk_free_bytes = Gauge("deid_spool_free_bytes", "Free space where the spool lies", registry=at)
         self.ledger_lines = Gauge("deid_ledger_lines", "Decisions in the ledger", registry=at)
+        self.releases = Gauge("deid_releases", "Releases by policy and state now", ["policy", "state"], registry=at)
+        self.release_score = Gauge(
+            "deid_release_score",
+            "Leak scores of the last releases: estimate, upper bound and limit (the worst distance of a card)",
+            ["policy", "release", "check", "card", "attack", "scope", "kind"],
+            registry=at,
+        )
         self.library_failures = Counter("deid_unforeseen_failures", "Exceptions nobody foresaw", ["stage"], registry=at)

@@ -44,11 +44,21 @@ class Settings(BaseSettings):
         {}, description="databases with look-up tables: name=URL, spaces between several; policies name them (sql:)"
     )
 
+    require_approval: bool = Field(False, description="load only policies that were approved (`policy approve`)")
+    approvers_needed: int = Field(1, ge=1, le=5, description="different people who must approve a policy")
+
     ae_title: str = Field("DEID", max_length=16, description="our AE title, called by the PACS, calling the archive")
     dicom_host: str = Field("127.0.0.1", description="address that the DICOM port binds to")
     dicom_port: int = Field(11112, ge=0, le=65535, description="0 = any free port")
     http_host: str = Field("127.0.0.1", description="address that /metrics, /healthz and /readyz bind to")
     http_port: int = Field(8080, ge=0, le=65535, description="0 = any free port")
+    review_host: str = Field("127.0.0.1", description="address that the review page binds to")
+    review_port: int | None = Field(None, ge=0, le=65535, description="port of the review page; unset = none, 0 = any")
+    review_url: str = Field(
+        "", description="how browsers reach the review page, e.g. https://deid.example; empty = on this machine only"
+    )
+    review_tls_certificate: Path | None = Field(None, description="PEM file: the review page speaks TLS itself")
+    review_tls_key: Path | None = Field(None, description="PEM file with the key of that certificate")
     allowed_peers: Words = Field(
         (), description="who may send: AET@host, comma separated; * for any host; empty = nobody"
     )

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Programs that end-to-end tests talk to, from Debian: dcmtk, Orthanc, dicom3tools, PostgreSQL.
+# Programs that end-to-end tests talk to, from Debian: dcmtk, Orthanc, dicom3tools, PostgreSQL, Chromium.
 #
 # As root with apt: installs what is missing. Otherwise: says what is missing and goes on, and the tests that need it
 # are skipped visibly. Under CI=true a missing peer is a failure: a green run must have met every peer.
@@ -10,6 +10,7 @@ missing() {
     command -v storescu >/dev/null 2>&1 || printf ' dcmtk'
     command -v Orthanc >/dev/null 2>&1 || printf ' orthanc'
     command -v dciodvfy >/dev/null 2>&1 || printf ' dicom3tools'
+    command -v chromium >/dev/null 2>&1 || printf ' chromium'
     # Debian keeps servers out of PATH, in a folder for each major version.
     ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || printf ' postgresql'
 }

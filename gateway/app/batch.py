@@ -10,7 +10,7 @@ from pathlib import Path
 from gateway.app.inputs import Input, path_text
 from gateway.app.registry import REGISTRY
 from gateway.errors import UsageError
-from gateway.policy import Policy, load_policy
+from gateway.policy import Policy, Registry, load_policy
 from gateway.policy.document import close_match
 from gateway.policy.loading import name_fault
 from gateway.pseudonyms import Keys
@@ -77,13 +77,13 @@ def by_study(inputs: Iterable[Input], keys: Keys, work_key: Callable[[Iterable[s
     ]
 
 
-def find_policy(reference: str, folder: Callable[[], Path]) -> Policy:
+def find_policy(reference: str, folder: Callable[[], Path], registry: Registry = REGISTRY) -> Policy:
     """A policy by path, or by its name in the policies folder. Raises PolicyError or UsageError."""
     if Path(reference).is_file():
-        return load_policy(Path(reference), REGISTRY)
+        return load_policy(Path(reference), registry)
     named = folder() / f"{reference}.yaml"
     if "/" not in reference and named.is_file():
-        return load_policy(named, REGISTRY)
+        return load_policy(named, registry)
     names = sorted(p.stem for p in folder().glob("*.yaml") if p.stem not in {"routes", "destinations"})
     hint = close_match(reference, names) or f"a YAML file, or one of: {', '.join(names) or 'none'} ({folder()})"
     raise UsageError(f"no policy {reference}; {hint}")

@@ -1,4 +1,4 @@
-"""From originals to candidates: the header of each instance, then the pixel stages of the policy, in its order.
+"""From originals to candidates: the header of each instance, what a reviewer drew, then the pixel stages of the policy.
 
 `serve` and `scrub` both go through here. A stage sees the instances that its scope puts together; groups run side by
 side in the worker pool.
@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from gateway.app.account import Steps, is_dropped
-from gateway.app.tasks import run_pixel_stage, scrub_instance, series_of
+from gateway.app.review_drawn import Drawn, boxes_of, place_of
+from gateway.app.tasks import run_drawn_boxes, run_pixel_stage, scrub_instance, series_of
 from gateway.app.workers import Workers
 from gateway.durable import make_folder
 from gateway.errors import Hold
@@ -34,12 +35,16 @@ class Making:
     pseudonyms: Pseudonyms
     study_key: str
     estimates: Path
+    drawn: Drawn | None = None
 
     def candidates(self, pairs: Sequence[Pair]) -> Steps:
         """Write the candidate of every pair but those that a stage drops. Raises Hold or Refuse; Hold("no_instances")
         when everything was dropped.
         """
         steps = self._headers(pairs)
+        if self.drawn is not None and self.drawn.drawings:
+            for pair, step in self._redacted(self.drawn, [pair for pair in pairs if not is_dropped(steps[pair.name])]):
+                steps[pair.name] += (step,)
         for name, stage in self.policy.pixels:
             left = [pair for pair in pairs if not is_dropped(steps[pair.name])]
             for pair, step in self._stage(name, stage.SCOPE, left):
@@ -55,6 +60,25 @@ class Making:
             partial(scrub_instance, pair.original, pair.candidate, self.snapshot, self.pseudonyms) for pair in pairs
         ]
         return {pair.name: (step,) for pair, step in zip(pairs, self.workers.each(calls), strict=True)}
+
+    def _redacted(self, drawn: Drawn, pairs: Sequence[Pair]) -> list[tuple[Pair, Step]]:
+        """What reviewers drew, on the objects that it goes on."""
+        places = self.workers.each([partial(place_of, pair.original, drawn.master) for pair in pairs])
+        boxes = [boxes_of(drawn.drawings, place) for place in places]
+        chosen = [(pair, found) for pair, found in zip(pairs, boxes, strict=True) if found]
+        seed, store = derive(self.pseudonyms.key, "pixels", "drawn_boxes", self.study_key), make_folder(self.estimates)
+        calls = [
+            partial(
+                run_drawn_boxes,
+                found,
+                Instance(pair.name, pair.original, pair.candidate),
+                self.snapshot,
+                seed,
+                store,
+            )
+            for pair, found in chosen
+        ]
+        return [(pair, step) for (pair, _), step in zip(chosen, self.workers.each(calls), strict=True)]
 
     def _stage(self, name: str, scope: Scope, pairs: Sequence[Pair]) -> list[tuple[Pair, Step]]:
         if not pairs:

@@ -10,7 +10,10 @@ from gateway.app.account import dropped_names, identity, told, total
 from gateway.app.candidates import Making
 from gateway.app.mapping import Work
 from gateway.app.parts import Parts
-from gateway.app.tasks import judge_job
+from gateway.app.release_references import MODELS
+from gateway.app.releases import member_of, references_of
+from gateway.app.review_drawn import Drawn, drawings_of
+from gateway.app.tasks import judge_job, judge_member
 from gateway.app.vault import keep_identity
 from gateway.database import JobRow
 from gateway.durable import make_folder
@@ -51,7 +54,9 @@ def scrub(parts: Parts, job: JobRow) -> None:
     for stale in folder.iterdir():  # of an earlier round or a crash
         stale.unlink()
     estimates = parts.home.estimates / job.study_key
-    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates)
+    drawings = drawings_of(parts.home, parts.database, job.study_key, job.project)
+    drawn = Drawn(tuple(drawings), parts.keys.master)
+    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates, drawn)
     steps = making.candidates(pairs)
     parts.metrics.stage_seconds.labels("scrub").observe(time.perf_counter() - began)
     parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(total(steps)))
@@ -66,18 +71,26 @@ def gate(parts: Parts, job: JobRow) -> None:
     """Judge originals against candidates. Raises Hold, with the verdicts in the job's row."""
     began = time.perf_counter()
     snapshot = parts.policies.snapshot(job.policy_digest)
-    judgement = parts.workers.run(
-        judge_job, pairs_of(parts, job), snapshot, job.job_key, job.destination, parts.keys.seal
-    )
+    policy = parts.policies.of(job.policy_digest)
+    asked = (pairs_of(parts, job), snapshot, job.job_key, job.destination, parts.keys.seal)
+    facts: dict[str, dict[str, str]] = {}
+    if policy.gate.release:
+        judgement, facts = parts.workers.run(judge_member, *asked, references_of(parts, job))
+    else:
+        judgement = parts.workers.run(judge_job, *asked, parts.home.root / MODELS)
     parts.metrics.stage_seconds.labels("gate").observe(time.perf_counter() - began)
     for verdict in judgement.verdicts:
         parts.metrics.findings.labels(verdict.check).inc(len(verdict.findings))
     parts.database.set_job(job.job_key, verdicts=json.dumps([asdict(verdict) for verdict in judgement.verdicts]))
     if judgement.clearance is None:
         raise Hold(judgement.reason, at=judgement.at)
-    policy = parts.policies.of(job.policy_digest)
+    member = member_of(parts, job, facts) if policy.release is not None else None
     record_clearance(parts, job, judgement.clearance, judgement, policy)
-    parts.database.set_job(job.job_key, **cleared(judgement.clearance, policy))
+    change = cleared(judgement.clearance, policy)
+    if member is not None:
+        parts.database.join_release(job, change, member)
+    else:
+        parts.database.set_job(job.job_key, **change)
 
 
 def record_clearance(

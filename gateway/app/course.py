@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from gateway.database import Database, JobRow
+from gateway.database import Database, JobRow, ReleaseRow
+from gateway.database.releases import AUDITING, CLEARED
 from gateway.flow import Leg, Next
 from gateway.study import State
 
@@ -22,6 +23,11 @@ def decide_leg(serial: int) -> Next:
     return Next(Leg.DECIDE, str(serial), 1)
 
 
+def release_leg(release: ReleaseRow) -> Next:
+    """The leg that judges a closed release, or says that a cleared one was sent."""
+    return Next(Leg.RELEASE, str(release.serial), release.round)
+
+
 def pending(database: Database, *, older_than_s: float = 0.0) -> list[Next]:
     """Every leg that our tables say is due, for a restart and for the reconciler."""
     before = time.time() - older_than_s
@@ -34,4 +40,8 @@ def pending(database: Database, *, older_than_s: float = 0.0) -> list[Next]:
         if job.updated_at <= before:
             due.extend(next_leg(job))
     due.extend(decide_leg(intent.serial) for intent in database.open_intents() if intent.created_at <= before)
+    for release in database.releases_in(AUDITING, CLEARED):
+        settled = release.state == CLEARED and not database.all_sent(release.serial)
+        if release.updated_at <= before and not settled:
+            due.append(release_leg(release))
     return due

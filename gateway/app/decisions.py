@@ -6,30 +6,36 @@ that finishes the intent, so that a crash repeats all of a decision or nothing.
 - release: let what the gate or the archive held go as it is. A recorded review then issues the clearance.
 - rerun: begin again from routing or from the header, under the policies of now (after a policy or route was mended).
 - reject: nothing leaves, for good.
+- redact: begin again under the same policy, with a box that a reviewer drew (`review_drawn`).
+
+A wish from the review page says which round of the study was on the screen; another round is another study.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway.app.account import identity, stored
+from gateway.app.beginning_again import RENEWED, Beginning, needs_two, redacted, rerun
 from gateway.app.clearing import cleared, pairs_of, record_clearance
 from gateway.app.course import next_leg
 from gateway.app.notes import names_somebody
 from gateway.app.parts import Parts
-from gateway.app.sending import delivered
+from gateway.app.releases import CLOSE, HELD_IN, Releasing, member_after_review
+from gateway.app.review_agreement import missing
+from gateway.app.review_wishes import FIRST, MOVED, asked_in
 from gateway.app.tasks import clear_reviewed_job
 from gateway.database import Intent, JobRow, StudyRow
 from gateway.flow import Leg, Next
 from gateway.observe import log
 from gateway.study import Finding, Outcome, State, Verdict
 
-KINDS = ("release", "rerun", "reject")
-EVENTS = {"release": "released", "rerun": "rerun", "reject": "rejected"}
+KINDS = ("release", "rerun", "reject", "redact")
+EVENTS = {"release": "released", "rerun": "rerun", "reject": "rejected", "redact": "redacted"}
 DONE = "done"
 NOTHING: tuple[Next, ...] = ()
-RENEWED = {"attempt": 0, "reason": "", "at": "", "held_in": ""}
 NAMES_SOMEBODY = "the reason names something out of the study; it was not kept: write it without names, ids and dates"
 
 
@@ -45,6 +51,8 @@ class Decisions:
         intent = database.intent(serial)
         if intent is None or intent.done_at is not None:
             return ()
+        if intent.kind == CLOSE:
+            return Releasing(self._parts).carry_out(intent)
         job = database.job(intent.key)
         study = self._study(intent.key) if job is None else None
         of_study = job.study_key if job else study.study_key if study else ""
@@ -59,7 +67,8 @@ class Decisions:
             refusal, following = "no such key", NOTHING
         if refusal and refusal != "withheld":
             database.finish_intent(serial, refusal)
-        log("decided", kind=intent.kind, intent=serial, job=intent.key, state="refused" if refusal else DONE)
+        state = "agreed" if refusal == FIRST else "refused" if refusal else DONE
+        log("decided", kind=intent.kind, intent=serial, job=intent.key, state=state)
         return following
 
     def _study(self, key: str) -> StudyRow | None:
@@ -71,12 +80,17 @@ class Decisions:
 
     def _decide_study(self, intent: Intent, study: StudyRow) -> tuple[str, tuple[Next, ...]]:
         """A study that was held before any job existed: nothing has been cleaned yet."""
-        p = self._parts
+        p, asked = self._parts, asked_in(intent.kind)
         if study.state != "held":
             return f"not held: it is {study.state}", ()
-        match intent.kind:
-            case "release":
-                return "nothing of it has been cleaned yet, so nothing can be released; use rerun or reject", ()
+        if asked.round not in (0, study.round):
+            return MOVED, ()
+        match asked.verb:
+            case "release" | "redact":
+                return (
+                    f"nothing of it has been cleaned yet, so nothing can be {EVENTS[asked.verb]}; use rerun or reject",
+                    (),
+                )
             case "reject":
                 change: dict[str, object] = {"state": "rejected", "reason": "reviewer_rejected"}
                 following: tuple[Next, ...] = ()
@@ -87,65 +101,48 @@ class Decisions:
                 return f"unknown decision; one of {', '.join(KINDS)}", ()
         self._record(intent, study=study.study_key, generation=study.generation)
         p.database.carry_out_on_study(intent.serial, DONE, study.study_key, study.generation, change)
-        if intent.kind == "reject":
+        if asked.verb == "reject":
             p.metrics.decided.labels("rejected", "reviewer_rejected").inc()
         return "", following
 
     def _decide_job(self, intent: Intent, job: JobRow) -> tuple[str, tuple[Next, ...]]:
-        allowed = {State.HELD, State.AWAITING_RELEASE} if intent.kind == "reject" else {State.HELD}
+        asked = asked_in(intent.kind)
+        allowed = {State.HELD, State.AWAITING_RELEASE} if asked.verb == "reject" else {State.HELD}
         if job.state not in allowed:
             return f"not held: it is {job.state}", ()
-        match intent.kind:
+        if asked.round not in (0, job.round):
+            return MOVED, ()
+        match asked.verb:
             case "reject":
                 change: dict[str, object] = {"state": State.REJECTED, "reason": "reviewer_rejected", "held_in": ""}
                 self._carry_out(intent, job, change)
                 self._parts.metrics.decided.labels(str(State.REJECTED), "reviewer_rejected").inc()
                 return "", ()
             case "rerun":
-                return self._rerun(intent, job)
+                return self._again(intent, rerun(self._parts, intent, job, asked))
+            case "redact":
+                return self._again(intent, redacted(self._parts, job, asked))
             case "release":
                 return self._release(intent, job)
         return f"unknown decision; one of {', '.join(KINDS)}", ()
 
-    def _rerun(self, intent: Intent, job: JobRow) -> tuple[str, tuple[Next, ...]]:
-        p = self._parts
-        if delivered(p.database.receipts(job.job_key)):
-            # What was sent is never sent again with other bytes (DESIGN.md invariant 4).
-            return "part of it has been sent already; release the rest as it is, or reject it", ()
-        digest = self._digest_of_sent(job)
-        if not digest:
-            policy = p.policies.current.policies.get(job.policy)
-            if policy is None:
-                return "its policy is no longer among the loaded ones; restore the file first", ()
-            p.policies.keep(policy)
-            digest = policy.digest
-        change: dict[str, object] = {
-            **RENEWED,
-            "state": State.QUEUED,
-            "round": job.round + 1,
-            "policy_digest": digest,
-            **dict.fromkeys(("verdicts", "clearance", "steps"), ""),
-        }
-        return "", self._carry_out(intent, replace(job, policy_digest=digest), change)
-
-    def _digest_of_sent(self, job: JobRow) -> str:
-        """The policy digest under which other generations of this study went to the same project, "" when none did:
-        one study never ends up under two mappings."""
-        database = self._parts.database
-        for study in database.generations(job.study_key):
-            for other in database.jobs_of(job.study_key, study.generation):
-                same = (other.project, other.policy) == (job.project, job.policy)
-                if same and delivered(database.receipts(other.job_key)):
-                    return other.policy_digest
-        return ""
+    def _again(self, intent: Intent, beginning: Beginning | str) -> tuple[str, tuple[Next, ...]]:
+        if isinstance(beginning, str):
+            return beginning, ()
+        return "", self._carry_out(intent, beginning.job, beginning.change, beginning.told)
 
     def _release(self, intent: Intent, job: JobRow) -> tuple[str, tuple[Next, ...]]:
         p = self._parts
         if job.held_in == Leg.SCRUB:
             return "its header could not be cleaned, so nothing can be released; use rerun or reject", ()
+        if job.held_in == HELD_IN:
+            return "it was held with its whole release; rerun it under a policy that changes more, or reject it", ()
         renewed: dict[str, object] = {**RENEWED, "round": job.round + 1}
         if job.held_in == Leg.FORWARD and job.clearance:
             return "", self._carry_out(intent, job, {**renewed, "state": State.CLEARED})
+        refusal = missing(p, intent, job) if needs_two(p, job) else ""
+        if refusal:
+            return refusal, ()
         clearance = p.workers.run(
             clear_reviewed_job,
             pairs_of(p, job),
@@ -157,14 +154,21 @@ class Decisions:
             stored_verdicts(job),
         )
         policy = p.policies.of(job.policy_digest)
+        again = replace(job, round=job.round + 1)
+        member = member_after_review(p, again, pairs_of(p, job), policy) if policy.release is not None else None
         self._record(intent, **identity(job))
-        record_clearance(p, replace(job, round=job.round + 1), clearance, None, policy)
+        record_clearance(p, again, clearance, None, policy)
         change = {**renewed, **cleared(clearance, policy)}
-        p.database.carry_out_on_job(intent.serial, DONE, job.job_key, change)
+        if member is not None:
+            p.database.join_release(again, change, member, intent.serial)
+        else:
+            p.database.carry_out_on_job(intent.serial, DONE, job.job_key, change)
         return "", self._following(job.job_key)
 
-    def _carry_out(self, intent: Intent, job: JobRow, change: dict[str, object]) -> tuple[Next, ...]:
-        self._record(intent, **identity(job), **stored(job))
+    def _carry_out(
+        self, intent: Intent, job: JobRow, change: Mapping[str, object], told: Mapping[str, object] | None = None
+    ) -> tuple[Next, ...]:
+        self._record(intent, **identity(job), **stored(job), **(told or {}))
         self._parts.database.carry_out_on_job(intent.serial, DONE, job.job_key, change)
         return self._following(job.job_key)
 
@@ -174,7 +178,11 @@ class Decisions:
 
     def _record(self, intent: Intent, **where: object) -> None:
         self._parts.ledger.append(
-            EVENTS[intent.kind], f"intent/{intent.serial}", actor=intent.actor, reason_given=intent.reason, **where
+            EVENTS[asked_in(intent.kind).verb],
+            f"intent/{intent.serial}",
+            actor=intent.actor,
+            reason_given=intent.reason,
+            **where,
         )
 
 

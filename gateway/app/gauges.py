@@ -7,6 +7,7 @@ import time
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from gateway.app import release_gauges
 from gateway.app.parts import Parts
 from gateway.errors import EnvironmentFault
 from gateway.observe import log, origin
@@ -29,6 +30,12 @@ def refresh(parts: Parts) -> None:
         metrics.studies.clear()
         metrics.queue_depth.set(NOT_KNOWN)
         metrics.oldest_seconds.set(NOT_KNOWN)
+        _complain(error)
+    try:
+        release_gauges.refresh(parts)
+    except (SQLAlchemyError, OSError) as error:
+        metrics.releases.clear()
+        metrics.release_score.clear()
         _complain(error)
     try:
         metrics.ledger_lines.set(len(parts.ledger))

@@ -8,22 +8,23 @@ from pathlib import Path
 from gateway.app.registry import REGISTRY
 from gateway.durable import writing
 from gateway.errors import Hold, UsageError
-from gateway.policy import Policy, PolicySet, load_policies, read_snapshot
+from gateway.policy import Policy, PolicySet, Registry, load_policies, read_snapshot
 
 
 class Policies:
     """`current` is what new studies get; snapshots are kept by digest in the home."""
 
-    def __init__(self, folder: Path, snapshots: Path) -> None:
+    def __init__(self, folder: Path, snapshots: Path, registry: Registry = REGISTRY) -> None:
         """Load everything. Raises PolicyError with all faults of all files."""
         self.folder = folder
+        self._registry = registry
         self._snapshots = snapshots
-        self.current: PolicySet = load_policies(folder, REGISTRY)
+        self.current: PolicySet = load_policies(folder, registry)
         self._snapshot_text = lru_cache(maxsize=64)(self._read)
 
     def reload(self) -> None:
         """Load again; on faults PolicyError is raised and the present policies stay in force."""
-        self.current = load_policies(self.folder, REGISTRY)
+        self.current = load_policies(self.folder, self._registry)
 
     def merge_people(self) -> bool:
         """True when a policy of now names a merge table."""

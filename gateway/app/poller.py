@@ -9,12 +9,14 @@ import time
 
 from gateway.app.course import decide_leg
 from gateway.app.parts import Parts
+from gateway.app.releases import Releasing
 from gateway.flow import Engine, Leg, Next
 from gateway.observe import log, origin
 from gateway.study import FINAL_STATES, State
 
 RECONCILE_S = 30.0
 RETENTION_S = 3600.0
+NIGHT_S = 24 * 3600.0
 STALLED_S = 30.0  # silent for this long is not healthy
 
 
@@ -30,6 +32,7 @@ class Poller:
         self._turned_at = self._succeeded_at = self._reconciled_at = time.monotonic()
         self._handed_on = 0  # serial of the last intent that became a leg
         self._retained_hour = 0
+        self._closed_night = 0
 
     def start(self) -> None:
         self._turned_at = self._succeeded_at = self._reconciled_at = time.monotonic()
@@ -66,6 +69,7 @@ class Poller:
             self._engine.enqueue(decide_leg(intent.serial))
             self._handed_on = intent.serial
         self._retain()
+        self._close_releases()
         if time.monotonic() - self._reconciled_at > RECONCILE_S:
             self._reconciled_at = time.monotonic()
             self._engine.reconcile()
@@ -84,6 +88,13 @@ class Poller:
             p.metrics.studies_closed.inc()
             log("study_complete", study=study_key, generation=generation)
             self._engine.enqueue(Next(Leg.INTAKE, study_key, study.round if study else 1, 0, generation))
+
+    def _close_releases(self) -> None:
+        night = int(time.time() // NIGHT_S)
+        if night != self._closed_night:
+            for leg in Releasing(self._parts).close_tonight(time.time()):
+                self._engine.enqueue(leg)
+            self._closed_night = night
 
     def _retain(self) -> None:
         hour = int(time.time() // RETENTION_S)

@@ -3,6 +3,7 @@
     originals   of a generation whose jobs all ended as sent, rejected or refused: `originals_days` after the last of
                 them did, the longest of its policies
     held        a job that nobody decided about is rejected after `held_days`, and its originals go with it
+    references  embeddings of a study in a release that is no longer open: `references_days` after it joined
     no job      a study that never became a job follows the defaults of `RetainPolicy`, the strictest there are
 
 Nothing of a job that still has work to do, or waits for its release, is touched. Rows stay, so that duplicates and
@@ -15,6 +16,7 @@ import shutil
 from collections import Counter
 
 from gateway.app.parts import Parts
+from gateway.app.release_references import forget, purge
 from gateway.app.vault import expire
 from gateway.database import Retained, RetainedJob
 from gateway.durable import sync_folder
@@ -39,12 +41,32 @@ class Retention:
     def run(self, now: float) -> bool:
         """Give up and remove; True when there may be more to do."""
         expire(self._parts.home, self._parts.ledger, now)
+        self._forget_references(now)
         touched = 0
         for study in self._parts.database.retained(before=now - DAY_S):
             touched += self._one(study, now)
             if touched >= AT_ONCE:
                 return True
+        self._purge_references(now)
         return False
+
+    def _forget_references(self, now: float) -> None:
+        p = self._parts
+        for member, digest in p.database.members_joined(before=now - DAY_S):
+            days = self._rule_of(digest).references_days
+            if now - member.joined_at <= days * DAY_S:
+                continue
+            work = member.references
+            p.ledger.append("references_removed", f"references_removed/{work}/{member.release}", job=member.job_key)
+            count = forget(p.home, p.keys.master, member)
+            p.database.references_removed(member)
+            log("references_removed", job=member.job_key, count=count)
+
+    def _purge_references(self, now: float) -> None:
+        """What no member knows of any more, after the longest time that any policy gives."""
+        p = self._parts
+        rules = [*self._rules.values(), RetainPolicy(), *(one.retain for one in p.policies.current.policies.values())]
+        purge(p.home, p.keys.master, now=now, days=max(rule.references_days for rule in rules))
 
     def _one(self, study: Retained, now: float) -> bool:
         if not study.jobs:
@@ -57,13 +79,16 @@ class Retention:
         return gone
 
     def _rule(self, job: RetainedJob) -> RetainPolicy:
-        if job.policy_digest not in self._rules:
+        return self._rule_of(job.policy_digest)
+
+    def _rule_of(self, digest: str) -> RetainPolicy:
+        if digest not in self._rules:
             try:
-                rule = self._parts.policies.of(job.policy_digest).retain
+                rule = self._parts.policies.of(digest).retain
             except Hold:  # the snapshot is gone, or this build reads it differently
                 rule = RetainPolicy()
-            self._rules[job.policy_digest] = rule
-        return self._rules[job.policy_digest]
+            self._rules[digest] = rule
+        return self._rules[digest]
 
     def _study_is_over(self, study: Retained, now: float) -> bool:
         rule = RetainPolicy()

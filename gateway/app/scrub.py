@@ -28,13 +28,14 @@ from gateway.app.keyring import require_keys, ring_of
 from gateway.app.mapping import Mapper, Work
 from gateway.app.people_tables import PeopleTables
 from gateway.app.records import DESTINATION, Cleared, Records
+from gateway.app.release_references import MODELS
 from gateway.app.sweep import sweep_parts
 from gateway.app.tasks import draw, judge_job
 from gateway.app.vault import expire, keep_identity
 from gateway.app.workers import Workers
 from gateway.database import Database
 from gateway.durable import make_folder
-from gateway.errors import GatewayError, Hold, Refuse, Stopping, StudyError
+from gateway.errors import GatewayError, Hold, Refuse, Stopping, StudyError, UsageError
 from gateway.forward import TransportOptions, open_transport
 from gateway.gate import Judgement, Pair
 from gateway.observe import origin
@@ -82,12 +83,14 @@ class Scrub:
     def run(self, inputs: Inputs, *, close_release: bool, report: Callable[[Progress], None]) -> list[StudyResult]:
         """Every study of `inputs`, decided. Interrupting loses only what was not decided yet.
 
-        Raises EnvironmentFault when the target cannot be written to, or another run is writing into it.
+        Raises EnvironmentFault when the target cannot be written to, or another run is writing into it; UsageError for
+        a policy that judges releases over people.
         """
         with Journal.opened(self.home.journal, self.keys, self.target) as journal:
             self.records = Records(self.home, self.keys, self.policy, self.target, journal, self.mapper)
             self.handover = Handover(self.records, self.transport)
             try:
+                self._require_no_checks_over_people()
                 self.transport.probe()
                 sweep_parts(self.target)
                 expire(self.home, self.records.ledger, time.time())
@@ -96,6 +99,13 @@ class Scrub:
                 self._stopping.set()
                 self.workers.close()
                 self._database.close()
+
+    def _require_no_checks_over_people(self) -> None:
+        if self.policy.gate.release:
+            raise UsageError(
+                f"the policy {self.policy.name} has checks over people (gate.release), which a running gateway carries "
+                "out across all its releases; send the files to `serve`, or take another policy"
+            )
 
     def _run(self, inputs: Inputs, *, close_release: bool, report: Callable[[Progress], None]) -> list[StudyResult]:
         seen = list(self._look(inputs.files, report))
@@ -196,7 +206,9 @@ class Scrub:
         steps = making.candidates(pairs)
         pairs = kept(pairs, steps)
         self._draw(batch, pairs)
-        judgement = self.workers.run(judge_job, pairs, self._snapshot, batch.key, DESTINATION, self.keys.seal)
+        judgement = self.workers.run(
+            judge_job, pairs, self._snapshot, batch.key, DESTINATION, self.keys.seal, self.home.root / MODELS
+        )
         if judgement.clearance is None:
             return self._end(batch, Hold(judgement.reason, at=judgement.at), judgement, pairs)
         if self.policy.vault is not None:

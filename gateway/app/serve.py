@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -16,24 +17,32 @@ from gateway.app.parts import Parts
 from gateway.app.people_tables import PeopleTables
 from gateway.app.policies import Policies
 from gateway.app.poller import RECONCILE_S, Poller, remove_candidates
+from gateway.app.registry import registry_of
+from gateway.app.release_references import MODELS
+from gateway.app.release_sight import require_sight
+from gateway.app.releases import Releasing
 from gateway.app.steps import StudySteps
 from gateway.app.workers import Workers
 from gateway.database import Database
+from gateway.database.releases import AUDITING
 from gateway.errors import EnvironmentFault, PolicyError, UsageError
 from gateway.flow import Engine, Next
 from gateway.ledger import Ledger
-from gateway.observe import Metrics, log
+from gateway.observe import Metrics, log, origin
 from gateway.pseudonyms import Keys, master_key
 from gateway.receive import Receiver
 from gateway.settings import Home, Settings
 from gateway.spool import Spool
+
+if TYPE_CHECKING:
+    from gateway.app.review_page import ReviewPage
 
 
 def wire(home: Home, settings: Settings) -> Parts:
     """Open everything a gateway owns. Raises EnvironmentFault or PolicyError before anything is started."""
     home.require()
     keys = Keys(master_key(home, settings))
-    policies = Policies(settings.policies, home.policy_snapshots)
+    policies = Policies(settings.policies, home.policy_snapshots, registry_of(home.root / MODELS))
     database = Database.in_home(home.database, settings.database_url)
     ring = ring_of(home, keys)
     require_keys(ring, database)
@@ -66,6 +75,7 @@ class Gateway:
         )
         self.poller = Poller(p, self.engine)
         self.receiver = Receiver(settings=settings, spool=p.spool, database=p.database, keys=p.keys, metrics=p.metrics)
+        self.review = self._review_page()
         self.status = StatusServer(
             host=settings.http_host,
             port=settings.http_port,
@@ -78,16 +88,20 @@ class Gateway:
     def start(self) -> None:
         """Engine first (it holds the lock on the home), then the sweep, then the doors open.
 
-        Raises EnvironmentFault when the home is taken, a port is in use, or the ledger is damaged.
+        Raises EnvironmentFault when the home is taken, a port is in use, the ledger is damaged, or the gate is blind.
         """
         p = self.parts
         try:
+            require_sight(p.policies.current.policies.values(), p.workers, p.home.root)
             self.engine.start(workers=p.settings.workers)
+            Releasing(p).take_in()
             p.ledger.append("started", f"started/{time.time_ns()}", policies=self._policy_digests())
             swept = p.spool.sweep(p.database.spooled_names())
             remove_candidates(p)
             self.receiver.start()
             self.poller.start()
+            if self.review is not None:
+                self.review.start()
             self.status.start()
         except BaseException:
             self.stop()
@@ -96,6 +110,8 @@ class Gateway:
 
     def stop(self) -> None:
         """Close the doors, let running legs end, let go of everything. What is unfinished goes on at the next start."""
+        if self.review is not None:
+            self.review.stop()
         self.receiver.stop()
         self.poller.stop()
         self.engine.stop()
@@ -106,8 +122,14 @@ class Gateway:
 
     def reload_policies(self) -> bool:
         """Load policies, routes and destinations again (SIGHUP). Faults leave the present ones in force."""
+        before = self.parts.policies.current
         try:
             self.parts.policies.reload()
+            require_sight(self.parts.policies.current.policies.values(), self.parts.workers, self.parts.home.root)
+        except EnvironmentFault as error:
+            self.parts.policies.current = before
+            log("policies_refused", level=logging.ERROR, exception=origin(error))
+            return False
         except UsageError as error:
             faults = len(error.faults) if isinstance(error, PolicyError) else 1
             log("policies_refused", level=logging.ERROR, count=faults)
@@ -118,7 +140,8 @@ class Gateway:
 
     def healthy(self) -> bool:
         """False when a thread without which nothing moves has died: the process should end and be started again."""
-        return self.poller.alive and self.engine.alive and self.receiver.alive
+        page = self.review is None or self.review.alive
+        return self.poller.alive and self.engine.alive and self.receiver.alive and page
 
     def checks(self) -> Mapping[str, bool]:
         """Which part is well; ready when all are. Trouble in here is the machine's, and a restart would not mend it."""
@@ -137,9 +160,22 @@ class Gateway:
         gauges.refresh(self.parts)
 
     def idle(self) -> bool:
-        """True when nothing waits for the machine: no open study, no unrouted one, no unfinished job, no intent."""
+        """True when nothing waits for the machine: no open or unrouted study, no unfinished job, intent or audit."""
         database = self.parts.database
-        return not (database.studies_in("received") or database.unfinished_jobs() or database.open_intents())
+        return not (
+            database.studies_in("received")
+            or database.unfinished_jobs()
+            or database.open_intents()
+            or database.releases_in(AUDITING)
+        )
+
+    def _review_page(self) -> ReviewPage | None:
+        """The page for held studies, where a port is set for it."""
+        if self.parts.settings.review_port is None:
+            return None
+        from gateway.app.review_page import ReviewPage  # a web framework that not every gateway needs
+
+        return ReviewPage(self.parts)
 
     def _pending(self) -> list[Next]:
         """At the start all that is due; later only what has been due for a while, for the engine has the rest."""

@@ -14,6 +14,7 @@ from gateway.app.admission import Admission
 from gateway.app.course import next_leg
 from gateway.app.decisions import Decisions
 from gateway.app.parts import Parts
+from gateway.app.releases import Releasing
 from gateway.app.retention import Retention
 from gateway.app.sending import send
 from gateway.database import JobRow
@@ -30,6 +31,7 @@ class StudySteps:
         self._admission = Admission(parts)
         self._decisions = Decisions(parts)
         self._retention = Retention(parts)
+        self._releasing = Releasing(parts)
 
     def intake(self, study_key: str, generation: int) -> tuple[Next, ...]:
         began, worked = time.perf_counter(), True
@@ -56,10 +58,14 @@ class StudySteps:
         job = self._job(job_key)
         if job.state == State.CLEARED:
             send(self.parts, job)
+            self._releasing.settle_job(job)
         return next_leg(self._job(job_key))
 
     def decide(self, serial: int) -> tuple[Next, ...]:
         return self._decisions.decide(serial)
+
+    def release(self, serial: int) -> tuple[Next, ...]:
+        return self._releasing.work(serial)
 
     def retain(self) -> bool:
         return self._retention.run(time.time())
@@ -74,6 +80,8 @@ class StudySteps:
             case Leg.DECIDE:
                 # Whether its text quotes the study is not known then, and nothing was decided that would need it.
                 self.parts.database.withhold_intent(int(task.key), f"not possible: {REASONS[error.reason].says}")
+            case Leg.RELEASE:
+                self._releasing.fail(int(task.key), error)
             case Leg.RETAIN:
                 pass  # it was counted; the next hour tries again
             case _:

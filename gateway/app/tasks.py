@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import pydicom
 
 from gateway.app.policies import restore
+from gateway.app.release_references import MODELS, References, read_members
+from gateway.database import MemberRow
 from gateway.durable import PART, publish, sync_file
 from gateway.errors import Drop, Hold
-from gateway.gate import Judgement, Pair, clear_by_review, judge
+from gateway.gate import Judgement, Pair, ReleaseJudgement, clear_by_review, folders_of, judge, judge_release
 from gateway.header import STAGE_VERSION, scrub_file
-from gateway.pixels import Instance, Work, run_stage
+from gateway.pixels import Instance, Work, drawn, run_stage
 from gateway.policy import Policy
 from gateway.pseudonyms import Pseudonyms
 from gateway.study import Clearance, Step, Verdict
@@ -56,6 +58,13 @@ def run_pixel_stage(name: str, group: Sequence[Instance], snapshot: str, seed: b
     return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed), store)
 
 
+def run_drawn_boxes(
+    boxes: tuple[tuple[int, int, int, int], ...], instance: Instance, snapshot: str, seed: bytes, store: Path
+) -> Step:
+    """What a reviewer drew on one instance. Raises Hold."""
+    return run_stage(drawn.NAME, drawn.DrawnBoxes(boxes), [instance], Work(policy_of(snapshot), seed), store)[0]
+
+
 def draw(original: Path, candidate: Path, folder: Path, name: str) -> int:
     """Pictures of before and after, for the person who asked for them; how many."""
     from gateway.app.pictures import draw_pictures  # heavy, and rarely wanted
@@ -63,9 +72,53 @@ def draw(original: Path, candidate: Path, folder: Path, name: str) -> int:
     return draw_pictures(original, candidate, folder, name)
 
 
-def judge_job(pairs: Sequence[Pair], snapshot: str, job_key: str, destination: str, seal_key: bytes) -> Judgement:
-    """The gate on one job. Raises Hold."""
-    return judge(pairs, policy=policy_of(snapshot), job_key=job_key, destination=destination, seal_key=seal_key)
+def judge_job(
+    pairs: Sequence[Pair],
+    snapshot: str,
+    job_key: str,
+    destination: str,
+    seal_key: bytes,
+    models: Path | None = None,
+) -> Judgement:
+    """The gate on one job. `models` is a folder of cards of the site's own. Raises Hold."""
+    return judge(
+        pairs,
+        policy=policy_of(snapshot),
+        job_key=job_key,
+        destination=destination,
+        seal_key=seal_key,
+        folders=folders_of(models),
+    )
+
+
+def judge_member(
+    pairs: Sequence[Pair], snapshot: str, job_key: str, destination: str, seal_key: bytes, references: References
+) -> tuple[Judgement, dict[str, dict[str, str]]]:
+    """The gate on a job that a release will be judged with, and what the release needs of it. Raises Hold."""
+    judgement = judge_job(pairs, snapshot, job_key, destination, seal_key, references.models)
+    if judgement.clearance is None:
+        return judgement, {}
+    return judgement, embed_member(pairs, snapshot, references)
+
+
+def embed_member(pairs: Sequence[Pair], snapshot: str, references: References) -> dict[str, dict[str, str]]:
+    """Embeddings into the store, facts as keyed hashes. Raises Hold."""
+    return references.make(pairs, policy_of(snapshot))
+
+
+def judge_members(
+    snapshot: str,
+    home: Path,
+    master: bytes,
+    current: Sequence[MemberRow],
+    before: Sequence[MemberRow],
+    looks: Mapping[str, int],
+    seed: int,
+) -> ReleaseJudgement:
+    """The gate on a release. Raises Hold, and EnvironmentFault for a damaged reference."""
+    members = read_members(home, master, current, before)
+    folders = folders_of(home / MODELS)
+    return judge_release(members, policy=policy_of(snapshot), looks=looks, seed=seed, folders=folders)
 
 
 def clear_reviewed_job(

@@ -34,8 +34,8 @@ def everything_held(home: Home, settings: Settings) -> list[Waiting]:
     """All of it, oldest first."""
     database = Database.in_home(home.database, settings.database_url)
     try:
-        found = [_study(row) for row in database.studies_in("held")]
-        found += [_job(row) for row in database.jobs_in(State.HELD, State.AWAITING_RELEASE)]
+        found = [study_waiting(row) for row in database.studies_in("held")]
+        found += [job_waiting(row) for row in database.jobs_in(State.HELD, State.AWAITING_RELEASE)]
     finally:
         database.close()
     found += [waiting for waiting in batches(home) if waiting.state != State.REFUSED]
@@ -48,12 +48,12 @@ def one_held(home: Home, settings: Settings, key: str) -> Waiting | None:
     try:
         job = database.job(key)
         if job is not None:
-            return _job(job)
+            return job_waiting(job)
         study_key, _, generation = key.partition(".")
         if generation.isdecimal() and len(generation) < 10:
             study = database.study(study_key, int(generation))
             if study is not None and not database.jobs_of(study_key, study.generation):
-                return _study(study)
+                return study_waiting(study)
     finally:
         database.close()
     return next((waiting for waiting in batches(home) if waiting.key == key), None)
@@ -84,12 +84,12 @@ def _batch(note: Path) -> Waiting | None:
         return None
 
 
-def _study(row: StudyRow) -> Waiting:
+def study_waiting(row: StudyRow) -> Waiting:
     """A study that never became a job is listed and decided by its key and generation."""
     return Waiting(f"{row.study_key}.{row.generation}", row.state, "intake", row.reason, row.first_at)
 
 
-def _job(row: JobRow) -> Waiting:
+def job_waiting(row: JobRow) -> Waiting:
     return Waiting(
         key=row.job_key,
         state=str(row.state),

@@ -18,11 +18,17 @@ from gateway.cli import (
     gateway_commands,
     held,
     keys,
+    learn,
     ledger,
     lookup,
+    models,
     policy,
+    release,
+    review,
+    route,
     scrub,
     text,
+    train,
     vault,
 )
 from gateway.cli.endings import ENVIRONMENT, INTERRUPTED, USAGE, ending
@@ -69,10 +75,16 @@ for command in (
 app.add_typer(policy.app, name="policy")
 app.add_typer(held.app, name="held")
 policy.app.command()(lookup.lookup)
+app.add_typer(release.app, name="release")
+app.add_typer(route.app, name="route")
 app.add_typer(keys.app, name="keys")
+app.add_typer(review.app, name="review")
 app.add_typer(vault.app, name="vault")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(text.app, name="text")
+app.add_typer(models.app, name="models")
+app.add_typer(learn.app, name="learn")
+app.command()(train.train)
 app.add_typer(audit.app, name="audit")
 app.add_typer(embeddings.app, name="embeddings")
 app.command(name="cohort-hash")(gateway_commands.cohort_hash)

@@ -63,7 +63,7 @@ def serve(home: HomeOption = None) -> int:
     gateway = Gateway(place, values)
     gateway.start()
     try:
-        _announce(values, gateway.receiver.port, gateway.status.port)
+        _announce(values, gateway.receiver.port, gateway.status.port, gateway.review.url if gateway.review else "")
         while not stop.wait(0.5):
             if reload.is_set():
                 reload.clear()
@@ -75,10 +75,12 @@ def serve(home: HomeOption = None) -> int:
     return 0
 
 
-def _announce(values: Settings, dicom_port: int, http_port: int) -> None:
+def _announce(values: Settings, dicom_port: int, http_port: int, review_url: str) -> None:
     say(
         f"DICOM: {values.ae_title}@{values.dicom_host}:{dicom_port}, metrics: http://{values.http_host}:{http_port}/metrics"
     )
+    if review_url:
+        say(f"review page: {review_url}")
     if not values.allowed_peers:
         say("nobody may send yet: set DEID_ALLOWED_PEERS, for example to PACS@10.0.0.7")
     sys.stdout.flush()

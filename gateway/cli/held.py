@@ -138,6 +138,8 @@ def worded(by: str, reason: str) -> tuple[str, str]:
         raise UsageError("a decision needs a name (--by) and a reason (--reason) that says something")
     if len(by) > 128 or len(reason) > 512:
         raise UsageError("the name may have 128 characters, the reason 512")
+    if by.casefold().endswith("@review"):
+        raise UsageError("names that end in @review are those of people who signed in on the review page")
     if not (by.isprintable() and reason.isprintable()):
         raise UsageError("write name and reason in printable characters, on one line")
     return by, reason

@@ -9,7 +9,15 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli import policy_conformance, policy_diff, policy_drift, policy_preview
+from gateway.cli import (
+    policy_approvals,
+    policy_conformance,
+    policy_diff,
+    policy_drift,
+    policy_new,
+    policy_preview,
+    policy_signers,
+)
 from gateway.cli.homes import HomeOption, named_home, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
 from gateway.errors import Fault, PolicyError
@@ -38,17 +46,20 @@ def check(
     files: FilesArgument = None, policies: FolderOption = None, home: HomeOption = None, json: JsonOption = False
 ) -> int:
     """Load policy files and print every fault of all of them, with file, line and hint. Exit 2 when there is one."""
-    from gateway.app.registry import REGISTRY
+    from gateway.app.registry import REGISTRY, registry_of
+    from gateway.app.release_references import MODELS
     from gateway.policy import Policy, load_policies, load_policy
 
     faults: set[Fault] = set()
     sound: dict[str, Policy] = {}  # by digest: a file may be named beside its folder
+    place = named_home(home)
+    registry = registry_of(place.root / MODELS) if place is not None else REGISTRY
     for path, is_folder in _chosen(files, lambda: policies or settings_of(named_home(home)).policies):
         try:
             if is_folder:
-                found = list(load_policies(path, REGISTRY).policies.values())
+                found = list(load_policies(path, registry).policies.values())
             else:
-                found = [load_policy(path, REGISTRY)]
+                found = [load_policy(path, registry)]
         except PolicyError as error:
             faults |= set(error.faults)
         else:
@@ -116,3 +127,8 @@ app.command()(policy_preview.preview)
 app.command()(policy_diff.diff)
 app.command()(policy_conformance.conformance)
 app.command()(policy_drift.drift)
+app.command()(policy_new.new)
+app.command()(policy_approvals.approve)
+app.command()(policy_approvals.revoke)
+app.command(name="approvals")(policy_approvals.list_approvals)
+app.add_typer(policy_signers.app, name="signer")

@@ -63,6 +63,7 @@ def scrub(
 
     Exit 1 when anything was held or waits for its release. The source is only read.
     """
+    from gateway.app.approvals import require_approved
     from gateway.app.batch import find_policy, require_project, tables_beside
     from gateway.app.inputs import find_inputs
     from gateway.app.scrub import Scrub
@@ -72,6 +73,7 @@ def scrub(
     place = made_home(home)
     settings = settings_of(place)
     chosen = find_policy(policy, lambda: settings.policies)
+    require_approved(place, settings, chosen)
     project = require_project(project or chosen.name)
     keys = Keys(master_key(place, settings))
     silence_libraries()

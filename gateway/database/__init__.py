@@ -8,6 +8,8 @@ from gateway.database.arrivals import NewInstance
 from gateway.database.connection import Database
 from gateway.database.job import Intent, Job, JobRow
 from gateway.database.mappings import Mapped
+from gateway.database.release_members import MemberRow
+from gateway.database.releases import NewMember, ReleaseRow
 from gateway.database.retained import Retained, RetainedJob
 from gateway.database.studies import InstanceRow, StudyRow
 from gateway.database.tables import SCHEMA_VERSION
@@ -20,7 +22,10 @@ __all__ = [
     "Job",
     "JobRow",
     "Mapped",
+    "MemberRow",
     "NewInstance",
+    "NewMember",
+    "ReleaseRow",
     "Retained",
     "RetainedJob",
     "StudyRow",

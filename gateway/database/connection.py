@@ -14,7 +14,10 @@ from gateway.database.arrivals import Arrivals
 from gateway.database.intents import Intents
 from gateway.database.jobs import Jobs
 from gateway.database.mappings import Mappings
+from gateway.database.release_members import ReleaseMembers
+from gateway.database.releases import Releases
 from gateway.database.retained import Retention
+from gateway.database.reviews import Reviews
 from gateway.database.studies import Studies
 from gateway.database.tables import SCHEMA_VERSION, metadata, schema
 from gateway.errors import EnvironmentFault, UsageError
@@ -36,7 +39,7 @@ def _begin_immediate(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-class Database(Arrivals, Studies, Jobs, Intents, Retention, Mappings):
+class Database(Arrivals, Studies, Jobs, Intents, Retention, Mappings, Reviews, Releases, ReleaseMembers):
     """Open tables. Safe to share between threads; other processes open their own."""
 
     def __init__(self, url: str) -> None:

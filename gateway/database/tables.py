@@ -137,3 +137,42 @@ issued = Table(
     Column("issued_at", Float, nullable=False),
     Index("issued_by_person", "project", "person_key"),
 )
+
+# Studies of a policy that are judged together. `policy` and `number` make its name; a digest of its own for each row.
+releases = Table(
+    "releases",
+    metadata,
+    Column("serial", _Serial, primary_key=True, autoincrement=True),
+    Column("policy", String(128), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("policy_digest", String(64), nullable=False),
+    Column("project", String(128), nullable=False),
+    Column("destination", String(128), nullable=False),
+    Column("state", String(32), nullable=False),  # open, auditing, cleared, sent, blocked
+    Column("round", Integer, nullable=False, default=1),  # names its legs
+    Column("opened_at", Float, nullable=False),
+    Column("checked_at", Float, nullable=False),  # last night that asked whether it may close
+    Column("updated_at", Float, nullable=False),
+    Column("closed_at", Float),
+    Column("looks", Integer, nullable=False, default=0),  # how often it was judged
+    Column("reason", String(64), nullable=False, default=""),
+    Column("at", String(256), nullable=False, default=""),
+    Column("scores", Text, nullable=False, default=""),  # JSON: figures by check, card and attack
+    UniqueConstraint("policy", "number"),
+    Index("releases_by_state", "state"),
+)
+
+# A job in a release. It stays in one that was blocked when it is tried again in another.
+release_members = Table(
+    "release_members",
+    metadata,
+    Column("job_key", String(64), primary_key=True),
+    Column("release", BigInteger, primary_key=True),
+    Column("person", String(64), nullable=False),  # keyed hash
+    Column("session", String(64), nullable=False),  # keyed hash of the day, or the study's key
+    Column("references", String(80), nullable=False),  # folder of its embeddings, encrypted
+    Column("facts", Text, nullable=False, default=""),  # JSON: attributes as keyed hashes
+    Column("joined_at", Float, nullable=False),
+    Column("removed_at", Float),  # when retention removed the references
+    Index("members_by_release", "release"),
+)

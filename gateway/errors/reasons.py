@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
+from gateway.errors.reason import Disposition, Reason
+from gateway.errors.reasons_release import RELEASE_REASONS
 
-
-class Disposition(StrEnum):
-    """What becomes of a study after an error."""
-
-    RETRY = "retry"
-    HOLD = "hold"
-    DROP = "drop"
-    REFUSE = "refuse"
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One reason code: `says` what happened, `hint` what a person does next."""
-
-    code: str
-    disposition: Disposition
-    says: str
-    hint: str
-
+__all__ = ["REASONS", "Disposition", "Reason"]
 
 _H, _R, _X, _D = Disposition.HOLD, Disposition.RETRY, Disposition.REFUSE, Disposition.DROP
 
@@ -122,6 +104,12 @@ REASONS: dict[str, Reason] = {
             _H,
             "there may be text in the pixels that could not be read with confidence",
             "look at the frames; add a region rule, or a policy with on_low_confidence: redact, then rerun; or reject",
+        ),
+        Reason(
+            "report_in_pixels",
+            _H,
+            "a frame shows a page of a report, and the policy holds those",
+            "look at the frame; reject, or a policy with report_page: redact, then rerun",
         ),
         Reason(
             "device_unknown",
@@ -228,6 +216,7 @@ REASONS: dict[str, Reason] = {
             "the bytes to be sent are not those that the gate cleared",
             "somebody or something changed them: investigate",
         ),
+        *RELEASE_REASONS,
         Reason("too_few_subjects", _H, "the release has fewer people than min_subjects", "collect more, then close"),
         Reason("release_pending", _H, "cleared; waits for its release to close", "close the release"),
         # forward

@@ -3,6 +3,7 @@
     intake (study, generation) -> scrub -> gate -> forward        each of the last three per job
     decide (intent)                                               what a person decided about a held study
     retain (hour)                                                 originals that are past their time
+    release (release)                                             studies that are judged together, when it is closed
 
 A leg does its work through `Steps`, which writes the new state to our tables before it returns; running it twice gives
 the same end (engine.md: steps are repeated after a crash). A leg that raises ends in a held or refused job, or in
@@ -42,6 +43,7 @@ class Leg(StrEnum):
     FORWARD = "forward"
     DECIDE = "decide"
     RETAIN = "retain"
+    RELEASE = "release"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Steps(Protocol):
     def gate(self, job_key: str) -> tuple[Next, ...]: ...
     def forward(self, job_key: str) -> tuple[Next, ...]: ...
     def decide(self, serial: int) -> tuple[Next, ...]: ...
+    def release(self, serial: int) -> tuple[Next, ...]: ...
     def retain(self) -> bool:
         """Some of the work of retention; True when there is more."""
 
@@ -138,6 +141,8 @@ def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
             return steps.forward(task.key)
         case Leg.DECIDE:
             return steps.decide(int(task.key))
+        case Leg.RELEASE:
+            return steps.release(int(task.key))
         case Leg.RETAIN:
             return (_again(task, 0.0),) if steps.retain() else ()
 

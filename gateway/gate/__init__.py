@@ -5,20 +5,45 @@ It imports the nouns, the policy and observe; it reads with its own scan and wit
 """
 
 from gateway.gate.aspects import ASPECTS
+from gateway.gate.attackers import Folders, all_cards, cards_in, digest_of_card, folders_of
 from gateway.gate.checks import CHECKS, RELEASE_CHECKS
 from gateway.gate.judgement import Judgement, clear_by_review, judge
 from gateway.gate.notes import mentions
 from gateway.gate.reading import Pair
+from gateway.gate.release_facts import Facts, facts_of
+from gateway.gate.release_judgement import ReleaseJudgement, judge_release
+from gateway.gate.release_sample import ALL, RELEASE, Member, ReleaseVerdict, Score
+from gateway.gate.release_selftest import blind_cards, blind_to_figures
 from gateway.gate.residual import ResidualIdentifiers
+from gateway.gate.views import Embedded, accepted_in, embed_study
 
 __all__ = [
+    "ALL",
     "ASPECTS",
     "CHECKS",
+    "RELEASE",
     "RELEASE_CHECKS",
+    "Embedded",
+    "Facts",
+    "Folders",
     "Judgement",
+    "Member",
     "Pair",
+    "ReleaseJudgement",
+    "ReleaseVerdict",
     "ResidualIdentifiers",
+    "Score",
+    "accepted_in",
+    "all_cards",
+    "blind_cards",
+    "blind_to_figures",
+    "cards_in",
     "clear_by_review",
+    "digest_of_card",
+    "embed_study",
+    "facts_of",
+    "folders_of",
     "judge",
+    "judge_release",
     "mentions",
 ]

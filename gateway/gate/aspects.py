@@ -89,9 +89,9 @@ def account_for(
     """What no check judges: (accepted by a person, open); an open one has reason and approver ""."""
     accepted, left_open = [], []
     for (aspect, modality), instances in sorted(counts.items()):
-        if aspect in judged:
-            continue
         entry = next((e for e in gate.not_assessed if aspect in e.aspects and modality in e.modality), None)
+        if entry is None and aspect in judged:
+            continue
         if entry is None:
             left_open.append(NotAssessed(aspect, modality, instances, "", ""))
         else:

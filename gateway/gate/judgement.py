@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from gateway.errors import Hold
 from gateway.gate.aspects import account_for, count_aspects
+from gateway.gate.attackers import Folders, folders_of
 from gateway.gate.bytescan import scan_file
 from gateway.gate.checks import CHECKS, StudyCheck
 from gateway.gate.encoding import META_SYNTAX, SOP_CLASS, SOP_INSTANCE, judge_encoding
@@ -37,16 +38,27 @@ class Judgement:
     clearance: Clearance | None
 
 
-def judge(pairs: Sequence[Pair], *, policy: Policy, job_key: str, destination: str, seal_key: bytes) -> Judgement:
-    """Judge one job: all its originals and all that would be sent for them.
+def judge(
+    pairs: Sequence[Pair],
+    *,
+    policy: Policy,
+    job_key: str,
+    destination: str,
+    seal_key: bytes,
+    folders: Folders | None = None,
+) -> Judgement:
+    """Judge one job: all its originals and all that would be sent for them. `folders` is where cards lie.
+
+    What a release check of the policy judges over people is not left open here: the job waits for it.
 
     Raises Hold: "no_instances" for no pairs, "gate_failed" when something could not be read or judged, or when a file
     changed meanwhile. Never raises anything else for what is in the files.
     """
     before = _begin(pairs)
     checks = _checks(policy)
-    verdicts = (judge_encoding(pairs), *(check.judge(pairs, policy) for check in checks))
-    judged = frozenset[str]().union(*(check.judges for check in checks))
+    cards = folders if folders is not None else folders_of()
+    verdicts = (judge_encoding(pairs), *(_judged(check, pairs, policy, cards) for check in checks))
+    judged = _aspects_judged(checks, policy)
     accepted, left_open = account_for(count_aspects(pairs), judged, policy.gate)
     failed = next((verdict for verdict in verdicts if verdict.outcome is not Outcome.PASS), None)
     if failed is not None:
@@ -90,7 +102,7 @@ def clear_by_review(
     encoding = judge_encoding(pairs)
     if encoding.outcome is not Outcome.PASS:
         raise Hold("output_invalid", at=f"{encoding.findings[0].instance} {encoding.findings[0].where}")
-    judged = frozenset[str]().union(*(check.judges for check in _checks(policy)))
+    judged = _aspects_judged(_checks(policy), policy)
     accepted, left_open = account_for(count_aspects(pairs), judged, policy.gate)
     issuer = f"review:{reviewer.strip()}"
     seen = tuple(NotAssessed(one.aspect, one.modality, one.instances, "seen in review", issuer) for one in left_open)
@@ -152,6 +164,17 @@ def _checks(policy: Policy) -> tuple[StudyCheck, ...]:
         if name not in CHECKS or not isinstance(check, CHECKS[name]):
             raise Hold("gate_failed", at="a check of the policy is not in this build")
     return tuple(policy.gate.study.values())
+
+
+def _judged(check: StudyCheck, pairs: Sequence[Pair], policy: Policy, folders: Folders) -> Verdict:
+    by_cards = getattr(check, "judge_by_cards", None)
+    verdict: Verdict = by_cards(pairs, policy, folders) if by_cards is not None else check.judge(pairs, policy)
+    return verdict
+
+
+def _aspects_judged(checks: Sequence[StudyCheck], policy: Policy) -> frozenset[str]:
+    """By a check of the study, or of the release that it waits for."""
+    return frozenset[str]().union(*(check.judges for check in (*checks, *policy.gate.release.values())))
 
 
 def _summary(verdicts: Sequence[Verdict]) -> tuple[str, ...]:

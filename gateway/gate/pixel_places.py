@@ -109,9 +109,14 @@ def _private(leaf: Leaf) -> Iterator[Seen]:
     if head.startswith(_PICTURES):
         yield _encoded_picture(leaf)
         return
-    raw = leaf.raw
-    if len(set(raw)) > 1 and not _is_text(raw) and not _is_fields_of_text(raw):
+    if not shows_nothing(leaf):
         raise Unseen(leaf.path, "a private block that cannot be looked at")
+
+
+def shows_nothing(leaf: Leaf) -> bool:
+    """True for a private block that is no picture: one value all over, text, or fields of text."""
+    raw = leaf.raw
+    return len(set(raw)) <= 1 or _is_text(raw) or _is_fields_of_text(raw)
 
 
 def _is_text(raw: bytes) -> bool:

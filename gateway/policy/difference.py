@@ -22,6 +22,7 @@ SECTIONS = {  # keys of the file -> the part of the explanation that tells of th
     "release": "afterwards",
     "retain": "afterwards",
     "vault": "afterwards",
+    "review": "afterwards",
     "forward": "afterwards",
 }
 NONE = "none"

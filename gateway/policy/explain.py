@@ -148,6 +148,10 @@ def _after(policy: Policy) -> list[str]:
             "Vault: Patient ID, issuer, study UID and accession numbers are kept beside the pseudonym, encrypted, "
             f"for {policy.vault.days} days; {roles} may open them, each time with a line in the ledger."
         )
+    if policy.needs_two:
+        lines.append(
+            "Review: a held study leaves, or begins again under another policy, when two people agreed on the review page."
+        )
     to = f"only {policy.forward.to}" if policy.forward.to else "where the route says"
     lines.append(f"Forward: to {to}; a study counts as sent when the archive answered for every instance.")
     return lines

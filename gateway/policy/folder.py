@@ -9,6 +9,7 @@ from pathlib import Path
 from gateway.errors import Fault, PolicyError
 from gateway.policy.destinations import Destination, resolve_destinations
 from gateway.policy.document import Document, close_match, read_document
+from gateway.policy.fitting import checks_fit_routes
 from gateway.policy.frozen import FrozenMap
 from gateway.policy.loading import resolve
 from gateway.policy.model import Policy, Registry
@@ -37,6 +38,7 @@ def load_policies(folder: Path, registry: Registry) -> PolicySet:
     destinations = resolve_destinations(destinations_file, folder) if _usable(destinations_file) else {}
     policies = _policies(folder, registry, destinations, faults)
     routes = resolve_routes(routes_file, folder, policies, destinations) if _usable(routes_file) else Routes(())
+    checks_fit_routes(routes_file, routes, policies, registry)
     faults += routes_file.faults + destinations_file.faults
     if faults:
         raise PolicyError(faults)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Protocol
+
 from pydicom.datadict import dictionary_has_tag, dictionary_VR
 
 from gateway.policy.standard import DEFAULT_EDITION, FULL_DATES, MODIFIED_DATES, load_table, tag_of_keyword
@@ -36,3 +40,28 @@ def why_not_kept(keyword: str, edition: str = DEFAULT_EDITION) -> str:
     if row.basic == "U" or "retain-uids" in row.columns:
         return f"{keyword} is a UID or refers by UIDs: they stay consistent only together, by the option retain-uids"
     return ""
+
+
+class Kept(Protocol):
+    """What of a header section says what stays (`model.HeaderPolicy`, which imports this file)."""
+
+    @property
+    def options(self) -> frozenset[str]: ...
+    @property
+    def keep(self) -> Mapping[str, str]: ...
+    @property
+    def edition(self) -> str: ...
+
+
+@lru_cache(maxsize=64)
+def _kept_by(options: frozenset[str], keep: tuple[str, ...], edition: str) -> frozenset[str]:
+    rows = load_table(edition).values()
+    by_option = {row.keyword for row in rows if any(row.columns.get(option, "") == "K" for option in options)}
+    return frozenset(word for word in (*keep, *by_option) if word and tag_of_keyword(word) is not None)
+
+
+def kept_keywords(header: Kept) -> frozenset[str]:
+    """Attributes that the Basic Profile would take out or change and that a policy lets stay, by a keep or an option
+    (column K of Table E.1-1). What the profile does not name at all is no choice of the policy.
+    """
+    return _kept_by(header.options, tuple(header.keep), header.edition)

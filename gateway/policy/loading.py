@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from gateway.errors import PolicyError, UsageError
 from gateway.policy.document import Document, close_match, read_document
+from gateway.policy.fitting import checks_fit
 from gateway.policy.header_section import resolve_header
 from gateway.policy.model import (
     PROFILE,
@@ -27,10 +28,11 @@ from gateway.policy.model import (
     Strict,
 )
 from gateway.policy.parsing import build, parse
+from gateway.policy.review_section import ReviewPolicy
 from gateway.policy.standard import editions, standard_digest
 from gateway.policy.vault_section import VaultPolicy
 
-KEYS = ("name", "extends", "header", "pixels", "gate", "escalate", "release", "retain", "forward", "vault")
+KEYS = ("name", "extends", "header", "pixels", "gate", "escalate", "release", "retain", "forward", "vault", "review")
 REQUIRED = ("name", "extends", "gate")
 M = TypeVar("M", bound=BaseModel)
 
@@ -67,7 +69,7 @@ def read_snapshot(text: str, registry: Registry) -> Policy:
         standard = body["standard"]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError("a policy snapshot is damaged; the study it belongs to needs to be released anew") from error
-    policy = resolve(document, registry)
+    policy = resolve(document, registry, fits=False)  # that was asked when its file was loaded
     if policy is None:
         raise PolicyError(document.faults)
     if standard_digest(policy.header.edition) != standard:
@@ -78,8 +80,8 @@ def read_snapshot(text: str, registry: Registry) -> Policy:
     return policy
 
 
-def resolve(document: Document, registry: Registry) -> Policy | None:
-    """A document as a policy, or None when it has any fault (recorded in the document)."""
+def resolve(document: Document, registry: Registry, *, fits: bool = True) -> Policy | None:
+    """A document as a policy, or None when it has any fault (recorded in it). With `fits` its checks are asked too."""
     data = document.data
     if not data and document.faults:
         return None
@@ -102,6 +104,7 @@ def resolve(document: Document, registry: Registry) -> Policy | None:
     retain = _section(document, "retain", RetainPolicy)
     forward = _section(document, "forward", ForwardPolicy)
     vault = _section(document, "vault", VaultPolicy)
+    review = _section(document, "review", ReviewPolicy)
     if escalate is not None:
         _escalate(document, escalate, registry)
     if gate is not None and gate.release and "release" not in data:
@@ -110,7 +113,7 @@ def resolve(document: Document, registry: Registry) -> Policy | None:
         )
     if document.faults or gate is None:
         return None
-    return Policy(
+    policy = Policy(
         name=data["name"],
         header=header or HeaderPolicy(),
         gate=gate,
@@ -120,7 +123,11 @@ def resolve(document: Document, registry: Registry) -> Policy | None:
         retain=retain or RetainPolicy(),
         forward=forward or ForwardPolicy(),
         vault=vault,
+        review=review,
     )
+    if fits:
+        checks_fit(document, policy, registry)
+    return None if document.faults else policy
 
 
 def _section(document: Document, key: str, model: type[M]) -> M | None:
@@ -203,7 +210,9 @@ def _gate(document: Document, registry: Registry) -> GatePolicy | None:
             at = ("gate", part, name)
             if _known(document, at, f"{part} check", name, known):
                 built[part][name] = build(known[name], document, at, data)
-    judged = {aspect: name for name in built["study"] for aspect in getattr(registry.study_checks[name], "judges", ())}
+    by_name, named = {**registry.release_checks, **registry.study_checks}, (*built["release"], *built["study"])
+    everywhere = (name for name in named if not hasattr(by_name[name], "modalities"))  # others: see `fitting`
+    judged = {aspect: name for name in everywhere for aspect in getattr(by_name[name], "judges", ())}
     _not_assessed(document, shape.not_assessed, registry, judged)
     return GatePolicy(study=built["study"], release=built["release"], not_assessed=shape.not_assessed)
 

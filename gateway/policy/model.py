@@ -21,6 +21,7 @@ from gateway.policy.frozen import FrozenMap
 from gateway.policy.kept import why_not_kept
 from gateway.policy.patient_id_section import PatientIdPolicy
 from gateway.policy.private_section import PrivatePolicy
+from gateway.policy.review_section import ReviewPolicy
 from gateway.policy.standard import (
     DEFAULT_EDITION,
     FULL_DATES,
@@ -232,6 +233,12 @@ class Policy(Strict):
     retain: RetainPolicy = RetainPolicy()
     forward: ForwardPolicy = ForwardPolicy()
     vault: VaultPolicy | None = None
+    review: ReviewPolicy | None = None
+
+    @property
+    def needs_two(self) -> bool:
+        """True when two people must agree before a held study leaves."""
+        return self.review is not None and self.review.two_person
 
     @property
     def extends(self) -> tuple[str, ...]:
@@ -245,7 +252,7 @@ class Policy(Strict):
         for part in ("dates", "descriptors"):
             if header[part] is None:
                 del header[part]
-        optional = [name for name in ("escalate", "release", "vault") if body[name] is None]
+        optional = [name for name in ("escalate", "release", "vault", "review") if body[name] is None]
         body["pixels"] = [{stage: parameters} for stage, parameters in body["pixels"]]
         return {"extends": list(self.extends), **{name: body[name] for name in body if name not in optional}}
 
@@ -260,7 +267,10 @@ class Policy(Strict):
 
         Not stored in the object: `model_copy` would carry it over to a policy that says something else.
         """
-        body = {"policy": plain(self), "standard": standard_digest(self.header.edition)}
+        told = plain(self)
+        if self.review is None:  # came later: what does not say it keeps the digest that its studies began under
+            del told["review"]
+        body = {"policy": told, "standard": standard_digest(self.header.edition)}
         return hashlib.sha256(canonical_json(body)).hexdigest()
 
 
@@ -269,10 +279,12 @@ class Registry:
     """What this build can do: parameter types by name, frozen dataclasses whose fields are the policy parameters.
 
     A stage type with `HAS_LEVELS = True` may be named by `escalate`. A check type's `judges` are the aspects that it
-    answers for, so that `not_assessed` cannot name them as well.
+    answers for, so that `not_assessed` cannot name them as well; its `misfits(policy, cards)` says why it cannot work
+    in a policy, its `modalities(policy, cards)` what it can judge. `cards` is where cards lie: the checks' own matter.
     """
 
     stages: Mapping[str, type]
     study_checks: Mapping[str, type]
     release_checks: Mapping[str, type]
     aspects: frozenset[str]
+    cards: Any = None

@@ -23,6 +23,7 @@ from gateway.policy.model import (
     RetainPolicy,
 )
 from gateway.policy.parsing import parameter_model
+from gateway.policy.review_section import ReviewPolicy
 from gateway.policy.routes import PREDICATES
 from gateway.policy.standard import OPTION_CODES, editions
 from gateway.policy.vault_section import VaultPolicy
@@ -139,6 +140,7 @@ def policy_schema(registry: Registry) -> Json:
         "retain": _of(RetainPolicy, definitions),
         "forward": _of(ForwardPolicy, definitions),
         "vault": _of(VaultPolicy, definitions),
+        "review": _of(ReviewPolicy, definitions),
     }
     policy = _closed(properties, ("name", "extends", "gate"), "a de-identification policy")
     definitions |= {"routes": _routes(), "destinations": _destinations()}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from scrubbing import Scrubbing, ends, tree, with_release, write_study
 
 from gateway.app.batch import StudyResult
 from gateway.app.handover import Handover
 from gateway.app.records import Cleared
 from gateway.app.scrub import Scrub
+from gateway.errors import UsageError
 from gateway.ledger import Ledger
 from gateway.settings import Home
 
@@ -99,4 +101,17 @@ def test_a_candidate_that_somebody_changed_is_held(home: Home, tmp_path: Path) -
     candidate = home.held / result.key / "00001.dcm"
     candidate.write_bytes(candidate.read_bytes().replace(b"ACME", b"EVIL"))
     assert ends(scrub(source, close_release=True)) == [("held", "clearance_broken")]
+    assert tree(scrub.target) == {}
+
+
+def test_checks_over_people_are_left_to_a_running_gateway(home: Home, tmp_path: Path) -> None:
+    """A batch knows nothing of the releases before it, so it must not clear what only they could tell."""
+    write_study(tmp_path / "src", 1, 1)
+    path = with_release(tmp_path, 5)
+    body = yaml.safe_load(path.read_text())
+    body["gate"]["release"] = {"record_isolation": {"k": 5}}
+    path.write_text(yaml.safe_dump(body))
+    scrub = Scrubbing(home, tmp_path / "dst", policy=path)
+    with pytest.raises(UsageError, match="in-releases has checks over people"):
+        scrub(tmp_path / "src", close_release=True)
     assert tree(scrub.target) == {}

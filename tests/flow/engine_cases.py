@@ -65,6 +65,10 @@ class Script:
         self._run("decide", str(serial))
         return ()
 
+    def release(self, serial: int) -> tuple[Next, ...]:
+        self._run("release", str(serial))
+        return ()
+
     def retain(self) -> bool:
         self._run("retain", "")
         return False

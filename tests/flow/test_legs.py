@@ -48,6 +48,9 @@ class Scripted:
     def decide(self, serial: int) -> tuple[Next, ...]:
         return self._act()
 
+    def release(self, serial: int) -> tuple[Next, ...]:
+        return self._act()
+
     def retain(self) -> bool:
         return len(self._act()) == 0
 

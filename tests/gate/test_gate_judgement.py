@@ -250,7 +250,7 @@ def test_a_review_needs_instances_and_a_reviewer(tmp_path):
 # The extension point
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", sorted(CHECKS.keys() - {"same_scan"}))  # needs a card: test_same_scan
 def test_every_check_says_what_it_judges_and_passes_a_clean_study(tmp_path, name):
     check = CHECKS[name]()
     assert check.judges

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -21,6 +22,8 @@ from gateway.gate.bytescan import scan_bytes
 from gateway.gate.residual_text import ResidualText
 from gateway.gate.terms import Terms
 from gateway.gate.text_words import HeaderWords, is_technical, letters
+from gateway.pixels import Estimate, Instance, Work
+from gateway.pixels.hidden import HiddenPixels
 from gateway.policy import HeaderPolicy
 from gateway.settings import SHIPPED_POLICIES
 from gateway.study import Outcome, Verdict
@@ -208,6 +211,32 @@ def test_what_cannot_be_looked_at_holds_whatever_is_allowed(tmp_path: Path) -> N
     verdict = judged(tmp_path, encode(ds, JPEG_BASELINE), check=ResidualText(max=100))
     assert (verdict.outcome, verdict.reason) == (Outcome.HOLD, "gate_failed")
     assert verdict.findings[0].where == "(7fe0,0010) frame 0"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one[:2] + b"\xff\xe1" + (5002).to_bytes(2, "big") + b"Exif\0\0" + bytes(4994) + one[2:],
+        lambda one: one + b"something behind the end",
+    ],
+    ids=["a large EXIF block", "bytes behind the end"],
+)
+def test_what_a_stage_can_take_out_is_said_to_whoever_looks(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+    stream = imagecodecs.jpeg8_encode(background().astype(np.uint8), level=90)
+    ds = with_pixels(background().astype(np.uint8))
+    ds.PixelData = encapsulate([change(stream)])
+    ds["PixelData"].is_undefined_length = True
+    candidate = encode(ds, JPEG_BASELINE)
+    (tmp_path / "before").mkdir()
+    verdict = judged(tmp_path / "before", candidate)
+    assert verdict.reason == "gate_failed"
+    assert verdict.findings[0].rule.endswith("the stage hidden_pixels, put first under pixels, takes it out")
+
+    path = tmp_path / "candidate.dcm"
+    path.write_bytes(candidate)
+    work = Work(policy(), bytes(32))
+    HiddenPixels().apply([Instance("0001", path, path)], work, Estimate())
+    assert judged(tmp_path, path.read_bytes()).outcome is Outcome.PASS
 
 
 @pytest.mark.parametrize("marks", ["120 kVp 200 mA", "LAO 30", "R", "10.5 cm"])

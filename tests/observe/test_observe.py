@@ -163,4 +163,6 @@ def test_metrics_are_in_a_registry_of_their_own_and_ours_by_name() -> None:
 
 def test_no_label_is_meant_for_a_value() -> None:
     labels = {label for metric in vars(Metrics()).values() for label in getattr(metric, "_labelnames", ())}
-    assert labels <= {"result", "stage", "state", "reason", "check", "destination", "kind"}
+    told = {"result", "stage", "state", "reason", "check", "destination", "kind"}
+    of_releases = {"policy", "release", "card", "attack", "scope"}  # names of files, and numbers of the last ten
+    assert labels <= told | of_releases

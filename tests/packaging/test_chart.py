@@ -294,6 +294,8 @@ def test_the_chart_offers_exactly_the_settings_that_a_site_sets() -> None:
 
 def test_every_setting_arrives_under_its_name_and_as_it_was_written(render: Render, tmp_path: Path) -> None:
     values = {
+        "requireApproval": True,
+        "approversNeeded": 2,
         "aeTitle": "DEID2",
         "allowedPeers": ["PACS@10.0.0.7", "CT1@*"],
         "calledAeTitles": ["LUNG", "BRAIN"],
@@ -351,6 +353,17 @@ def test_prometheus_finds_the_metrics_when_asked_to(render: Render) -> None:
     select = monitor["spec"]["selector"]["matchLabels"].items()
     assert select <= objects["Service/deid-gateway-http"]["metadata"]["labels"].items()
     assert not select <= objects["Service/deid-gateway"]["metadata"]["labels"].items()
+
+
+def test_alerts_ask_for_metrics_that_exist(render: Render) -> None:
+    from gateway.observe import Metrics
+
+    values = {"serviceMonitor": {"alerts": True, "labels": {"release": "prometheus"}}}
+    rules = render(values)["PrometheusRule/deid-gateway"]
+    assert rules["metadata"]["labels"]["release"] == "prometheus"
+    known = {metric.name for metric in Metrics().registry.collect()}
+    for rule in rules["spec"]["groups"][0]["rules"]:
+        assert set(re.findall(r"deid_\w+", rule["expr"])) <= known
 
 
 def test_the_notes_name_what_is_still_closed(render: Render) -> None:

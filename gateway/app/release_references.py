@@ -1,0 +1,143 @@
+"""References: the embeddings of a study before and after, encrypted in HOME/references, and what else a release needs.
+
+Made once, by the worker that judges the study, and kept until `references_days` are over. Biometric: nothing of it is
+in a table, a log or the ledger; the member's row holds keyed hashes, and how many images each card looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gateway.database import MemberRow
+from gateway.errors import Hold
+from gateway.gate import Member, Pair, accepted_in, cards_in, digest_of_card, embed_study, facts_of, folders_of
+from gateway.policy import Policy
+from gateway.pseudonyms import derive
+from gateway.settings import Home
+
+FOLDER, MODELS = "references", "models"
+
+Facts = dict[str, dict[str, str]]
+Vectors = NDArray[np.float32]
+Kind = Literal["originals", "releases"]
+ORIGINALS: Kind = "originals"
+RELEASES: Kind = "releases"
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Where the references of one piece of work go. `work` names job and round; `now` is UTC seconds."""
+
+    home: Path
+    master: bytes = field(repr=False)
+    work: str
+    now: float
+
+    @property
+    def models(self) -> Path:
+        """Cards of the site's own."""
+        return self.home / MODELS
+
+    def make(self, pairs: Sequence[Pair], policy: Policy) -> Facts:
+        """Embed and store a study, in a worker. Raises Hold: "no_identity_evidence", "gate_failed"."""
+        from gateway.embed import EmbeddingStore
+
+        folders = folders_of(self.models)
+        facts = facts_of(pairs, policy, derive(self.master, "release facts"))
+        cards = cards_in(policy)
+        views: dict[str, str] = {}
+        store = EmbeddingStore(self.home / FOLDER, references_key(self.master))
+        for embedded in embed_study(pairs, cards, folders, accepted_in(policy)) if cards else ():
+            card = digest_of_card(embedded.card, folders)
+            for kind, rows in ((ORIGINALS, embedded.originals), (RELEASES, embedded.released)):
+                for number, row in enumerate(rows):
+                    store.keep(kind, f"{self.work}/{number}", card, row, now=self.now)
+            views[embedded.card] = f"{len(embedded.originals)} {card}"
+        return {
+            "session": {"day": facts.session},
+            "attributes": dict(facts.attributes),
+            "kept": dict(facts.kept),
+            "views": views,
+        }
+
+
+def references_key(master: bytes) -> bytes:
+    """Of the store: 32 bytes."""
+    return derive(master, "references")[:32]
+
+
+def views_in(row: MemberRow) -> Iterator[tuple[str, int, str]]:
+    """(card, images, digest of the card) of a member."""
+    views: Mapping[str, str] = json.loads(row.facts or "{}").get("views", {})
+    for card, said in sorted(views.items()):
+        count, _, digest = said.partition(" ")
+        yield card, int(count), digest
+
+
+def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before: Sequence[MemberRow]) -> list[Member]:
+    """Members with their embeddings, in a worker. Of those before, what retention has removed is left out.
+
+    Embeddings of another version of a card cannot be compared with those of today's: of those before they are left out.
+
+    Raises Hold("no_identity_evidence") when a reference of the release itself is gone or of another version,
+    EnvironmentFault for a damaged one.
+    """
+    members = []
+    named = {card for row in (*current, *before) for card, _, _ in views_in(row)}
+    today = {card: digest_of_card(card, folders_of(home / MODELS)) for card in named}
+    for rows, is_current in ((current, True), (before, False)):
+        for row in rows:
+            same = all(today[card] == digest for card, _, digest in views_in(row))
+            embedded = _read(home, master, row) if same else None
+            if embedded is None and is_current:
+                why = "references are gone" if same else "references were made by another version of a card"
+                raise Hold("no_identity_evidence", at=f"{row.job_key}: its {why}")
+            if embedded is not None:
+                facts = json.loads(row.facts or "{}")
+                kept, attributes = facts.get("kept", {}), facts.get("attributes", {})
+                members.append(Member(row.person, row.session, is_current, kept, attributes, embedded))
+    return members
+
+
+def _read(home: Path, master: bytes, row: MemberRow) -> dict[str, tuple[Vectors, Vectors]] | None:
+    from gateway.embed import EmbeddingStore
+
+    store = EmbeddingStore(home / FOLDER, references_key(master))
+    embedded = {}
+    for card, count, digest in views_in(row):
+        sides = []
+        for kind in (ORIGINALS, RELEASES):
+            found = [store.find(kind, f"{row.references}/{n}", digest) for n in range(count)]
+            if any(entry is None for entry in found):
+                return None
+            sides.append(np.stack([entry.vector for entry in found if entry is not None]))
+        embedded[card] = (sides[0], sides[1])
+    return embedded
+
+
+def forget(home: Home, master: bytes, row: MemberRow) -> int:
+    """Remove the references of a member; how many there were."""
+    from gateway.embed import EmbeddingStore
+
+    store = EmbeddingStore(home.root / FOLDER, references_key(master))
+    return sum(
+        store.forget(kind, f"{row.references}/{number}", digest)
+        for _, count, digest in views_in(row)
+        for kind in (ORIGINALS, RELEASES)
+        for number in range(count)
+    )
+
+
+def purge(home: Home, master: bytes, *, now: float, days: int) -> int:
+    """Remove whatever is older than the longest time that a policy gives, also what no member knows of."""
+    from gateway.embed import EmbeddingStore
+
+    root = home.root / FOLDER
+    return EmbeddingStore(root, references_key(master)).purge(now=now, days=days) if root.is_dir() else 0

@@ -1,0 +1,129 @@
+"""Who is in a release, and what is asked over the members of several."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, func, select, update
+
+from gateway.database.releases import AUDITING, BLOCKED, OPEN, RELEASED, ReleaseRow
+from gateway.database.tables import jobs, release_members, releases
+from gateway.study import State
+
+_ENDED = (State.SENT, State.REJECTED, State.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A job of a release. `removed_at`: its references are gone."""
+
+    job_key: str
+    release: int
+    person: str
+    session: str
+    references: str
+    facts: str
+    joined_at: float
+    removed_at: float | None = None
+
+
+class ReleaseMembers:
+    """Mixed into Database."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        raise NotImplementedError("Database provides it")
+
+    def members(self, serial: int, *states: State) -> list[MemberRow]:
+        """Its jobs in these states (in any when none is named), by key."""
+        query = select(release_members).where(release_members.c.release == serial)
+        if states:
+            query = query.join(jobs, jobs.c.job_key == release_members.c.job_key).where(jobs.c.state.in_(states))
+        with self.transaction() as connection:
+            rows = connection.execute(query.order_by(release_members.c.job_key)).all()
+        return [MemberRow(**row._mapping) for row in rows]
+
+    def released_before(self, release: ReleaseRow) -> list[MemberRow]:
+        """Studies that the same policy (by name) released in the same project, and whose references are still here."""
+        query = (
+            select(release_members)
+            .join(releases, releases.c.serial == release_members.c.release)
+            .join(jobs, jobs.c.job_key == release_members.c.job_key)
+            .where(
+                releases.c.policy == release.policy,
+                releases.c.project == release.project,
+                releases.c.state.in_(RELEASED),
+                releases.c.serial != release.serial,
+                release_members.c.removed_at.is_(None),
+                jobs.c.state.not_in((State.REJECTED, State.REFUSED)),
+            )
+            .order_by(release_members.c.job_key)
+        )
+        with self.transaction() as connection:
+            return [MemberRow(**row._mapping) for row in connection.execute(query).all()]
+
+    def looks_at(self, release: ReleaseRow) -> int:
+        """How often releases of this policy's digest were judged in this project, with whatever outcome."""
+        query = select(func.coalesce(func.sum(releases.c.looks), 0)).where(
+            releases.c.policy_digest == release.policy_digest, releases.c.project == release.project
+        )
+        with self.transaction() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def blocked_before(self, release: ReleaseRow) -> int:
+        """Releases of the same policy digest that were blocked with some of the same people in them: earlier tries."""
+        mine = select(release_members.c.person).where(release_members.c.release == release.serial)
+        query = (
+            select(func.count(func.distinct(releases.c.serial)))
+            .join(release_members, release_members.c.release == releases.c.serial)
+            .where(
+                releases.c.policy_digest == release.policy_digest,
+                releases.c.project == release.project,
+                releases.c.state == BLOCKED,
+                releases.c.looks > 0,
+                releases.c.serial != release.serial,
+                release_members.c.person.in_(mine),
+            )
+        )
+        with self.transaction() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def waiting_people(self, serial: int) -> int:
+        """People whose studies wait in this release."""
+        return len({row.person for row in self.members(serial, State.AWAITING_RELEASE)})
+
+    def all_sent(self, serial: int) -> bool:
+        """Nothing of it has work to do, waits, or is held."""
+        query = (
+            select(func.count())
+            .select_from(release_members)
+            .join(jobs, jobs.c.job_key == release_members.c.job_key)
+            .where(release_members.c.release == serial, jobs.c.state.not_in(_ENDED))
+        )
+        with self.transaction() as connection:
+            return connection.execute(query).scalar_one() == 0
+
+    def members_joined(self, *, before: float) -> list[tuple[MemberRow, str]]:
+        """(member, policy digest) of what has references and joined before this moment; not of open releases."""
+        query = (
+            select(release_members, releases.c.policy_digest)
+            .join(releases, releases.c.serial == release_members.c.release)
+            .where(
+                release_members.c.removed_at.is_(None),
+                release_members.c.joined_at < before,
+                releases.c.state.not_in((OPEN, AUDITING)),
+            )
+            .order_by(release_members.c.joined_at, release_members.c.job_key)
+        )
+        with self.transaction() as connection:
+            rows = connection.execute(query).mappings().all()
+        return [(MemberRow(**{name: row[name] for name in _MEMBER}), row["policy_digest"]) for row in rows]
+
+    def references_removed(self, member: MemberRow) -> None:
+        which = and_(release_members.c.job_key == member.job_key, release_members.c.release == member.release)
+        with self.transaction() as connection:
+            connection.execute(update(release_members).where(which).values(removed_at=time.time()))
+
+
+_MEMBER = tuple(MemberRow.__dataclass_fields__)

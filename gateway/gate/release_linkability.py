@@ -1,0 +1,128 @@
+"""Check `linkability`: D_sys over the people of a release, as the excess over what shuffled labels read.
+
+Two attacks, never mixed, the worse decides: `same_scan` (the original of this very scan) and `other_visit` (an original
+of another day; judged once so many people have one that a leak-free release would pass). Each in the release by itself
+and in all that the policy has released, so that neither a leak in few studies nor one that only many show goes unseen.
+An attacker that does not find the untouched originals of the same people says nothing by its silence: its figure is
+void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from gateway.gate.aspects import IDENTITY
+from gateway.gate.attackers import Folders, card_faults, cards_in, common_modalities
+from gateway.gate.release_power import FURTHER_CHANCE, LEAST_CHANCE, linkability_chance, people_needed, reach_of
+from gateway.gate.release_sample import (
+    ATTACKS,
+    MIN_PEOPLE,
+    RELEASE,
+    SAME_SCAN,
+    ReleaseSample,
+    ReleaseVerdict,
+    Score,
+    Scored,
+    by_card,
+    spent,
+)
+from gateway.gate.release_verdict import TO_COME, TOO_FEW, VOID, concluded
+from gateway.policy import Policy
+
+NAME = "linkability"
+WORKS_AT_P = 0.01
+WORKS_PERMUTATIONS = 199
+
+
+@dataclass(frozen=True)
+class ReleaseLinkability:
+    """`max_excess_upper`: what D_sys at ω = 1 may have over its permutation null, as an upper bound at `confidence`."""
+
+    cards: tuple[str, ...]
+    max_excess_upper: float
+    confidence: float = 0.95
+
+    judges: ClassVar[frozenset[str]] = frozenset({IDENTITY})
+
+    def __post_init__(self) -> None:
+        if not self.cards:
+            raise ValueError("cards needs at least one attacker: a threshold without a card says nothing")
+        if not 0 < self.max_excess_upper < 1:
+            raise ValueError("max_excess_upper lies between 0 and 1: D_sys is 0 where nothing links, 1 where all does")
+        if not 0.5 <= self.confidence < 1:
+            raise ValueError("confidence lies between 0.5 and 1")
+
+    def judge(self, sample: ReleaseSample, policy: Policy) -> ReleaseVerdict:  # noqa: ARG002 - the protocol of a check
+        return self.over(sample)
+
+    def over(self, sample: ReleaseSample) -> ReleaseVerdict:
+        """The same for members without a policy (the self-test)."""
+        return concluded(NAME, self.cards, list(self._scores(sample)))
+
+    def _scores(self, sample: ReleaseSample) -> Iterator[Score]:
+        for scope in sample.scopes:
+            alpha = sample.alpha(scope, self.confidence)
+            for card, metric, scored in by_card(sample, self.cards, scope):
+                for attack in ATTACKS:
+                    yield from self._one(sample, scope, (card, metric, attack), scored, alpha)
+
+    def _one(
+        self,
+        sample: ReleaseSample,
+        scope: str,
+        named: tuple[str, str, str],
+        scored: Scored,
+        spent_alpha: float,
+    ) -> Iterator[Score]:
+        from gateway.evidence import linkability
+
+        card, metric, attack = named
+        generator = sample.stream(NAME, scope, *named)
+        pairs = scored.pairs(attack, generator)
+        base = Score(NAME, scope, self.max_excess_upper, card, attack, metric, people=pairs.people_with_mates)
+        own = attack == SAME_SCAN and scope == RELEASE
+        if own and pairs.people_with_mates < MIN_PEOPLE:
+            yield replace(base, note=TOO_FEW)
+            return
+        if not own and self._chance(pairs.people_with_mates, spent_alpha) < FURTHER_CHANCE:
+            yield replace(base, note=TO_COME)
+            return
+        untouched = scored.pairs(attack, generator, untouched=True)
+        works = linkability(untouched, generator, replicates=1, permutations=WORKS_PERMUTATIONS).p <= WORKS_AT_P
+        alpha = 1 - self.confidence
+        found = linkability(
+            pairs, generator, replicates=sample.replicates, permutations=sample.permutations, alpha=alpha
+        )
+        # Beyond what replicates can show, the bound is drawn out along the normal that sums over many people follow.
+        reach = reach_of(spent_alpha) / reach_of(alpha)
+        upper = found.value + (found.upper - found.value) * max(1.0, reach)
+        yield replace(
+            base,
+            estimate=max(0.0, found.value - found.null_mean),
+            upper=max(0.0, upper - found.null_mean),
+            note="" if works else VOID,
+        )
+
+    def _chance(self, people: int, alpha: float) -> float:
+        """That so many people pass if nothing leaks."""
+        return linkability_chance(people, self.max_excess_upper, alpha) if people >= MIN_PEOPLE else 0.0
+
+    def misfits(self, policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
+        """Why this check cannot work in this policy, with hints."""
+        yield from card_faults(self.cards, policy, folders)
+        if policy.release is not None:
+            people = policy.release.min_subjects
+            if people < MIN_PEOPLE:
+                yield f"{people} people are no evidence for {NAME}", f"min_subjects needs at least {MIN_PEOPLE}"
+
+            def chance(count: int) -> float:
+                return self._chance(count, spent(1 - self.confidence, 1))
+
+            if people >= MIN_PEOPLE and chance(people) < LEAST_CHANCE:
+                yield people_needed(NAME, people, chance)
+
+    def modalities(self, policy: Policy, folders: Folders) -> frozenset[str]:
+        """What it can judge; empty when that is not known."""
+        return common_modalities(cards_in(policy, self.cards), folders)

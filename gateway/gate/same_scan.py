@@ -1,0 +1,97 @@
+"""Check `same_scan`: does whoever holds the original of this very scan find it in what is about to leave?
+
+Every image of the study is embedded before and after (`views`), and its distance to its own original is placed among
+the distances of impostors that the card carries: p is conformal, the smallest one of the study decides. No card, no
+impostors, or an image that is in no card's domain is no evidence, which holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gateway.errors import Hold
+from gateway.gate.aspects import IDENTITY
+from gateway.gate.attackers import Folders, card_faults, card_named, folders_of, impostors_of
+from gateway.gate.reading import Pair
+from gateway.gate.views import NO_EVIDENCE, accepted_in, embed_study
+from gateway.policy import Policy
+from gateway.study import Finding, Outcome, Verdict
+from models.cards import CardError
+
+NAME = "same_scan"
+MOST_FALSE_HOLDS = 0.2  # of studies without a trace: more is a filter that nothing passes
+
+
+@dataclass(frozen=True)
+class SameScan:
+    """`card` names the attacker; a study is held when the p-value of one of its images lies below `hold_below_p`."""
+
+    card: str
+    hold_below_p: float = 0.01
+
+    judges: ClassVar[frozenset[str]] = frozenset({IDENTITY})
+
+    def __post_init__(self) -> None:
+        if not 0 < self.hold_below_p <= MOST_FALSE_HOLDS:
+            raise ValueError(f"hold_below_p is a probability above 0 and at most {MOST_FALSE_HOLDS}")
+
+    def judge(self, pairs: Sequence[Pair], policy: Policy) -> Verdict:
+        """With the cards that ship; see `judge_by_cards`."""
+        return self.judge_by_cards(pairs, policy, folders_of())
+
+    def judge_by_cards(self, pairs: Sequence[Pair], policy: Policy, folders: Folders) -> Verdict:
+        """Judge all candidates together. Raises Hold("gate_failed") when a file cannot be read."""
+        if card_faults((self.card,), policy, folders):
+            return _no_evidence(f"card {self.card}", "cannot judge this policy")
+        try:
+            impostors = impostors_of(*card_named(self.card, folders))
+        except CardError:
+            return _no_evidence(f"card {self.card}", "no impostors")
+        try:
+            found = embed_study(pairs, (self.card,), folders, accepted_in(policy))
+        except Hold as hold:
+            if hold.reason != NO_EVIDENCE:
+                raise
+            return _no_evidence(hold.at, "no card can judge it")
+        from gateway.evidence import distances
+
+        findings, views = [], 0
+        for embedded in found:
+            for number, name in enumerate(embedded.names):
+                views += 1
+                own = distances(embedded.released[[number]], embedded.originals[[number]], impostors.metric)
+                p = impostors.p_value(float(np.asarray(own)[0, 0]))
+                if p < self.hold_below_p:
+                    findings.append(Finding(NAME, name, "image", f"p {p:.4f} of its own original by {self.card}"))
+        assessed = {"images": views, "impostors": impostors.people}
+        if findings:
+            return Verdict(NAME, Outcome.HOLD, NAME, tuple(findings), assessed)
+        return Verdict(NAME, Outcome.PASS, assessed=assessed)
+
+    def misfits(self, policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
+        """Why this check cannot work in this policy, with hints."""
+        yield from card_faults((self.card,), policy, folders)
+        try:
+            people = impostors_of(*card_named(self.card, folders)).people
+        except CardError as error:
+            yield str(error), "calibrate the card, or name one that is"
+            return
+        if self.hold_below_p <= 1 / (people + 1):
+            least = f"with {people} impostors no p-value lies below {1 / (people + 1):.4f}"
+            yield f"hold_below_p {self.hold_below_p:g} can never hold anything: {least}", "raise hold_below_p"
+
+    def modalities(self, policy: Policy, folders: Folders) -> frozenset[str]:  # noqa: ARG002 - the protocol of a check
+        """What it can judge; empty when that is not known."""
+        try:
+            return frozenset(card_named(self.card, folders)[0].modalities)
+        except CardError:
+            return frozenset()
+
+
+def _no_evidence(where: str, rule: str) -> Verdict:
+    instance, _, place = where.partition(" ")
+    return Verdict(NAME, Outcome.HOLD, NO_EVIDENCE, (Finding(NAME, instance, place or "image", rule),))

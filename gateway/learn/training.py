@@ -1,0 +1,153 @@
+"""`train CARD`: split people, train on one side, judge on the other, write weights, lists of people and the card.
+
+The side is decided by a hash of each person, so a later run, or a larger cohort, never judges who was trained on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from gateway.durable import make_folder, writing
+from gateway.embed import Embedder, fixed_embedding, fixed_input_digest
+from gateway.errors import UsageError
+from gateway.learn.judged import PROTOCOL, Tick, card_metrics, embedded, figures
+from models.audit_encoders import ENCODERS
+from models.cards import Card, CardError, CardFolder, Weights
+from models.cohorts import READERS, Cohort, synthetic_brains, synthetic_chest, synthetic_fundus
+from models.train import ENTRIES
+
+if TYPE_CHECKING:
+    from models.train.trained import Trained
+
+SHARE = 0.6  # of the people that are trained on
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was made: the card, its file, and on how many people it was judged."""
+
+    card: Card
+    path: Path
+    held_out: int
+
+
+# Synthetic people at the size that our encoders look at.
+SYNTHETIC: dict[str, Callable[[int, int, int], Cohort]] = {
+    "synthetic-chest": synthetic_chest,
+    "synthetic-fundus": partial(synthetic_fundus, size=96),
+    "synthetic-brains": partial(synthetic_brains, spacing_mm=3.0),
+}
+
+
+def read_cohort(text: str) -> Cohort:
+    """READER=FOLDER (a name in `models.cohorts.READERS`), or a name in SYNTHETIC=PEOPLE,SESSIONS,SEED.
+
+    Raises UsageError.
+    """
+    name, _, folder = text.partition("=")
+    if name in SYNTHETIC:
+        return _synthetic(name, folder)
+    if name not in READERS or not folder:
+        readers = ", ".join(sorted(READERS))
+        raise UsageError(
+            f"a cohort is READER=FOLDER, the reader one of {readers}; or one of {', '.join(SYNTHETIC)}, then "
+            "=PEOPLE,SESSIONS,SEED"
+        )
+    if not Path(folder).is_dir():
+        raise UsageError(f"{folder} is no folder")
+    try:
+        return READERS[name](Path(folder))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{folder} cannot be read as {name}: {reason}") from None
+
+
+def _synthetic(name: str, text: str) -> Cohort:
+    try:
+        people, sessions, seed = map(int, text.split(","))
+        return SYNTHETIC[name](people, sessions, seed)
+    except ValueError as error:
+        raise UsageError(f"{name}={text}: PEOPLE,SESSIONS,SEED in whole numbers, such as 100,2,7 ({error})") from None
+
+
+def train(
+    name: str,
+    cohorts: Sequence[Cohort],
+    target: CardFolder,
+    tick: Tick,
+    *,
+    steps: int | None = None,
+    seed: int = 0,
+    share: float = SHARE,
+    judged: Sequence[Cohort] = (),
+    keep: Path | None = None,
+) -> Run:
+    """`judged`: cohorts of which nobody is trained on. `keep` holds the checkpoint.
+
+    Raises UsageError for an unknown card, or cohorts that cannot be trained on.
+    """
+    if name not in ENTRIES:
+        raise UsageError(f"no training makes {name}; there is {', '.join(sorted(ENTRIES))}")
+    if not 0 < share < 1:
+        raise UsageError("the share to train on lies between 0 and 1, so that people are left to judge on")
+    from models.train.trained import Options, sides
+
+    split = [sides(cohort, share) for cohort in cohorts]
+    checkpoint = make_folder(keep) / f"{name}.checkpoint" if keep is not None else None
+    options = Options(steps=steps, seed=seed, checkpoint=checkpoint)
+    try:
+        trained: Trained = import_module(ENTRIES[name]).train([ours for ours, _ in split if len(ours)], options, tick)
+    except ValueError as error:
+        raise UsageError(f"{name} cannot be trained on this: {error}") from None
+    held_out = [others for _, others in split if len(others)]
+    return write_trained(trained, [*held_out, *judged], target, tick)
+
+
+def write_trained(trained: Trained, held_out: Sequence[Cohort], target: CardFolder, tick: Tick) -> Run:
+    """Judges on `held_out` (an attacker's card only), pins the fixed input, and writes all files."""
+    from safetensors.torch import save
+
+    body = save(dict(trained.tensors))
+    card = trained.card.model_copy(
+        update={"weights": Weights(file=f"{trained.card.name}.safetensors", sha256=hashlib.sha256(body).hexdigest())}
+    )
+    if card.role == "attacker":
+        tensors: dict[str, Any] = dict(trained.tensors)
+        pinned = fixed_input_digest(fixed_embedding(card, tensors))
+        metrics = judge(card, tensors, held_out, tick)
+        card = card.model_copy(update={"fixed_input_sha256": pinned, "metrics": metrics})
+    files = {target.weights / f"{card.name}.safetensors": body}
+    files |= {target.people / file: lines for file, lines in trained.people.items()}
+    document = yaml.safe_dump(
+        card.model_dump(mode="json", exclude_defaults=True), sort_keys=False, width=110, allow_unicode=True
+    )
+    files[target.cards / f"{card.name}.yaml"] = document.encode()  # the last: it names the others
+    for path, contents in files.items():
+        make_folder(path.parent)
+        with writing(path) as out:
+            out.write(contents)
+    return Run(card, target.cards / f"{card.name}.yaml", sum(len(one.subjects) for one in held_out))
+
+
+def judge(card: Card, tensors: dict[str, Any], held_out: Sequence[Cohort], tick: Tick) -> dict[str, str | float | int]:
+    """The card's metrics: by cohort, cosine. A cohort without mates says so."""
+    embedder = Embedder(card, ENCODERS[card.algorithm](card, tensors))
+    metrics: dict[str, str | float | int] = {"protocol": PROTOCOL, "distance": "cosine"}
+    for cohort in held_out:
+        try:
+            found = figures(embedded(embedder.embed, cohort, tick), cohort)
+        except CardError:
+            raise
+        except ValueError as error:
+            metrics[f"{cohort.name}: no evidence"] = str(error)
+        else:
+            metrics |= card_metrics(cohort.name + (" (synthetic)" if cohort.synthetic else ""), found)
+    return metrics

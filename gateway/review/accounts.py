@@ -1,0 +1,104 @@
+"""Local accounts: name, role and an Argon2id hash of the password, in one file of mode 0600.
+
+The file is read at every request, so that an account that was removed, or got another role, is known at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import stat
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from gateway.durable import make_folder, writing
+from gateway.errors import EnvironmentFault, UsageError
+from gateway.review.roles import Role
+
+LEAST_LENGTH, MOST_LENGTH = 12, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`digest` is an Argon2id hash in PHC form."""
+
+    name: str
+    role: Role
+    digest: str
+
+
+def require_account(name: str, password: str) -> None:
+    """Raise UsageError for a name or a password that no account may have."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,62}", name):
+        raise UsageError("a name is 2 to 63 small letters, digits, dots and dashes")
+    if not LEAST_LENGTH <= len(password) <= MOST_LENGTH or name in password.casefold():
+        raise UsageError(
+            f"a password has {LEAST_LENGTH} to {MOST_LENGTH} characters, and the name of its account is not in it"
+        )
+    if len(set(password)) < LEAST_LENGTH // 2:
+        raise UsageError(f"a password has at least {LEAST_LENGTH // 2} different characters")
+
+
+class Accounts:
+    """The accounts of a home."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def all(self) -> dict[str, Account]:
+        """By name. Raises EnvironmentFault for a file that is not ours alone, or not whole: then nobody gets in."""
+        try:
+            if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
+                raise EnvironmentFault(f"{self.path} can be read or written by others; chmod 600 it")
+            entries = json.loads(self.path.read_bytes())
+            return {
+                name: Account(name, Role(entry["role"]), str(entry["digest"]))
+                for name, entry in sorted(entries.items())
+            }
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise EnvironmentFault(
+                f"{self.path} cannot be read as the accounts of the review page; restore it, or remove it and add the "
+                "accounts again with `deid-gateway review user add`"
+            ) from None
+
+    def put(self, name: str, role: Role, password: str) -> None:
+        """Add an account, or give it another role and password. Raises UsageError."""
+        require_account(name, password)
+        self._write({**self.all(), name: Account(name, role, self._hasher.hash(password))})
+
+    def remove(self, name: str) -> None:
+        """What is not there is gone already."""
+        self._write({known: account for known, account in self.all().items() if known != name})
+
+    def verify(self, name: str, password: str) -> Account | None:
+        """The account when the password is right. Takes as long for a name that is not there."""
+        nobodys, account = self._nobodys, self.all().get(name)
+        try:
+            self._hasher.verify(account.digest if account else nobodys, password[: MOST_LENGTH + 1])
+        except (VerificationError, InvalidHashError):
+            return None
+        return account
+
+    def _write(self, accounts: dict[str, Account]) -> None:
+        make_folder(self.path.parent)
+        body = {
+            name: {key: str(value) for key, value in asdict(account).items() if key != "name"}
+            for name, account in sorted(accounts.items())
+        }
+        with writing(self.path) as file:
+            file.write(json.dumps(body, indent=1).encode())
+
+    @cached_property
+    def _hasher(self) -> PasswordHasher:
+        return PasswordHasher(time_cost=3, memory_cost=64 * 1024, parallelism=1)  # RFC 9106 4, second choice
+
+    @cached_property
+    def _nobodys(self) -> str:
+        return self._hasher.hash(secrets.token_urlsafe())

@@ -1,0 +1,67 @@
+"""All addresses of the page, each with what it needs permission for; and the application they make."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from gateway.review import queue_page, record_pages, signing, study_page
+from gateway.review.accounts import Accounts
+from gateway.review.desk import Desk
+from gateway.review.guard import Guard
+from gateway.review.roles import May
+from gateway.review.visits import Office, Page, Visit
+
+STATIC = Path(__file__).parent / "static"
+KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
+
+def _static(visit: Visit) -> Response:
+    """Only what lies in our folder, by its name."""
+    path = STATIC / visit.path("name")
+    if path.parent != STATIC or path.suffix not in KINDS or not path.is_file():
+        return PlainTextResponse("no such file\n", 404)
+    return Response(path.read_bytes(), headers={"Content-Type": KINDS[path.suffix]})
+
+
+def _home(_visit: Visit) -> Response:
+    return RedirectResponse("/queue", 303)
+
+
+PAGES = (
+    Page("GET", "/", _home, May.QUEUE),
+    Page("GET", "/static/{name}", _static, None),
+    Page("GET", "/login", signing.form, None),
+    Page("POST", "/login", signing.sign_in, None),
+    Page("POST", "/logout", signing.sign_out, May.QUEUE),
+    Page("GET", "/queue", queue_page.queue, May.QUEUE),
+    Page("GET", "/queue/rows", queue_page.rows, May.QUEUE, by_itself=True),
+    Page("GET", "/study/{key}", study_page.study, May.QUEUE),
+    Page("GET", "/study/{key}/outcome/{serial:int}", study_page.outcome, May.QUEUE, by_itself=True),
+    Page("GET", "/study/{key}/frame/{name}/{frame:int}/{kind}", study_page.frame, May.LOOK),
+    Page("GET", "/study/{key}/header/{name}", study_page.header, May.LOOK),
+    Page("POST", "/study/{key}/decide", study_page.decide, May.DECIDE),
+    Page("GET", "/policies", record_pages.policies, May.POLICIES),
+    Page("GET", "/policies/difference", record_pages.difference, May.POLICIES),
+    Page("GET", "/releases", record_pages.releases, May.QUEUE),
+    Page("GET", "/audit", record_pages.audit, May.AUDIT),
+    Page("POST", "/audit", record_pages.audit, May.AUDIT),
+    Page("GET", "/vault", record_pages.vault, May.OPEN_VAULT),
+    Page("POST", "/vault", record_pages.vault, May.OPEN_VAULT),
+)
+
+
+class ReviewPages:
+    """The ASGI application. `origins` are the addresses that it answers to, the first being the one to show."""
+
+    def __init__(self, desk: Desk, accounts: Accounts, origins: Collection[str]) -> None:
+        first = next(iter(origins))
+        self.office = Office(desk, accounts, first, frozenset(origins))
+        routes = [Route(page.path, page.endpoint(self.office), methods=[page.method]) for page in PAGES]
+        hosts = [origin.partition("://")[2] for origin in origins]
+        self.app: ASGIApp = Guard(Starlette(routes=routes), hosts, secure=self.office.secure)

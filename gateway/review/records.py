@@ -1,0 +1,91 @@
+"""What is written down, as the pages show it: the ledger's lines, policies, releases with their scores. No value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the ledger: codes, names of people and their reasons."""
+
+    line: int
+    time: float
+    what: str
+    actor: str
+    said: str
+    facts: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyText:
+    """A policy in plain words, by section."""
+
+    name: str
+    digest: str
+    sections: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """A policy that studies began under. `name` is "" where this build cannot read it any more."""
+
+    name: str
+    digest: str
+    since: float
+    in_force: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What differs between two policies in one section: sentences, and keys as (key, old, new)."""
+
+    section: str
+    gone: tuple[str, ...]
+    come: tuple[str, ...]
+    keys: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One leak score: the estimate, its upper bound, the limit; None where there is none, `note` then says why."""
+
+    check: str
+    card: str
+    attack: str
+    scope: str
+    note: str
+    estimate: float | None
+    upper: float | None
+    limit: float | None
+    people: int
+
+    @property
+    def verdict(self) -> str:
+        """By the bound, never by the estimate. record_isolation is a size that must be reached."""
+        if self.note or self.upper is None or self.limit is None:
+            return self.note or "no evidence"
+        kept = self.upper >= self.limit if self.check == "record_isolation" else self.upper <= self.limit
+        return "keeps to it" if kept else "exceeds it"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseView:
+    """One release, its people counted."""
+
+    name: str
+    state: str
+    policy: str
+    policy_digest: str
+    project: str
+    destination: str
+    people: int
+    studies: int
+    opened: float
+    closed: float | None
+    reason: str
+    says: str
+    at: str
+    figures: tuple[Figure, ...]

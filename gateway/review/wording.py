@@ -1,0 +1,58 @@
+"""How pages word ages, times and what people write. Times are UTC."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from gateway.errors import UsageError
+
+LEAST_REASON, MOST_REASON = 5, 512
+
+
+def reason_of(text: str) -> str:
+    """A reason as the ledger takes it. Raises UsageError."""
+    words = text.strip()
+    if not LEAST_REASON <= len(words) <= MOST_REASON or not words.isprintable():
+        raise UsageError(
+            f"every decision needs a reason of {LEAST_REASON} to {MOST_REASON} printable characters on one line, "
+            "without names, ids and dates"
+        )
+    return words
+
+
+def age(since: float) -> str:
+    seconds = max(0, round(time.time() - since))
+    for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= length:
+            count = seconds // length
+            return f"{count} {unit}" + "s" * (count != 1)
+    return "just now"
+
+
+def moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def short(key: str) -> str:
+    """Enough of a key to tell studies apart on a screen."""
+    head, dot, generation = key.partition(".")
+    return head[:12] + dot + generation
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def counted(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
+
+
+FILTERS: Mapping[str, Callable[..., object]] = {
+    "age": age,
+    "moment": moment,
+    "short": short,
+    "number": number,
+    "counted": counted,
+}

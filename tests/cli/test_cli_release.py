@@ -1,0 +1,95 @@
+"""`release list|show|close` on tables that a gateway left, with no gateway running."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from commands import Command
+
+from gateway.database import Database, Job, NewMember
+from gateway.settings import Home
+from gateway.study import State
+
+WORDS = ("--by", "dpo", "--reason", "the month is over")
+FIGURE = {
+    "check": "linkability",
+    "scope": "release",
+    "limit": 0.1,
+    "card": "gradients",
+    "attack": "same_scan",
+    "metric": "cosine",
+    "estimate": 0.7,
+    "upper": 0.81,
+    "people": 150,
+    "note": "",
+}
+
+
+@pytest.fixture
+def database(home: Home) -> Database:
+    """lung-1 was blocked with three studies of two people, lung-2 is open with one."""
+    tables = Database.in_home(home.database)
+    for number, person in ((1, "a"), (2, "a"), (3, "b"), (4, "c")):
+        study, key = f"s{number}", f"j{number}"
+        tables.record_instance(study_key=study, name="0001.dcm", sop_key="sop", size_bytes=1)
+        tables.close_complete(quiet_s=0, forced_s=3600, use_expected=False)
+        job = Job(key, study, 1, "ct", "demo", "lung", "ab" * 32, "research-archive")
+        tables.route_study(study, 1, [job])
+        row = tables.job(key)
+        assert row is not None
+        if number == 4:
+            tables.close_release(1)
+            at = "linkability by gradients, same_scan: at most 0.810, limit 0.1 (estimate 0.700, 150 people)"
+            facts = {"state": "blocked", "reason": "linkability", "at": at, "scores": json.dumps([FIGURE])}
+            held = {"state": State.HELD, "reason": "linkability", "held_in": "release"}
+            tables.end_audit(1, facts, ["j1", "j2", "j3"], held)
+        tables.join_release(row, {"state": State.AWAITING_RELEASE}, NewMember(person, study, f"{key}/r1"))
+    return tables
+
+
+def test_no_release_is_said(command: Command, home: Home) -> None:
+    ran = command("release", "list", "--home", home.root)
+    assert (ran.code, ran.err) == (0, "")
+    assert "no release yet" in ran.out
+    assert command("release", "list", "--home", home.root, "--json").json == []
+
+
+def test_releases_are_listed_with_people_and_reasons(command: Command, home: Home, database: Database) -> None:
+    rows = command("release", "list", "--home", home.root, "--json").json
+    assert [(r["release"], r["state"], r["people"], r["studies"], r["reason"]) for r in rows] == [
+        ("lung-1", "blocked", 2, 3, "linkability"),
+        ("lung-2", "open", 1, 1, ""),
+    ]
+    out = command("release", "list", "--home", home.root).out
+    assert "lung-1" in out
+    assert "can be linked to originals" in out
+
+
+def test_one_release_is_shown_with_its_figures(command: Command, home: Home, database: Database) -> None:
+    found = command("release", "show", "lung-1", "--home", home.root, "--json").json
+    assert found["scores"] == [FIGURE]
+    assert found["policy_digest"] == "ab" * 32
+    out = command("release", "show", "lung-1", "--home", home.root).out
+    for word in ("gradients", "same_scan", "0.810", "0.1", "150", "exceeds it"):
+        assert word in out
+
+
+def test_closing_is_written_down_for_the_engine(command: Command, home: Home, database: Database) -> None:
+    ran = command("release", "close", "lung-2", "--home", home.root, *WORDS, "--json")
+    assert (ran.code, ran.json["outcome"]) == (0, "waiting")
+    (intent,) = database.open_intents()
+    assert (intent.kind, intent.key, intent.actor) == ("close", "lung-2", "dpo")
+
+
+@pytest.mark.parametrize("name", ["lung-3", "lung", "other-1", "lung-1x", "-", "lung-99999999999999999999"])
+def test_an_unknown_release_is_a_usage_error(command: Command, home: Home, database: Database, name: str) -> None:
+    for arguments in (("show", "--", name), ("close", *WORDS, "--", name)):
+        ran = command("release", arguments[0], "--home", home.root, *arguments[1:])
+        assert ran.code == 2
+        assert "no release is called" in ran.err
+    assert database.open_intents() == []
+
+
+def test_closing_needs_a_name_and_a_reason(command: Command, home: Home, database: Database) -> None:
+    assert command("release", "close", "lung-2", "--home", home.root, "--by", "x", "--reason", "y").code == 2
