@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+from gateway.app.approvals import Approvals
 from gateway.app.registry import REGISTRY
 from gateway.durable import writing
 from gateway.errors import Hold, UsageError
@@ -14,17 +15,24 @@ from gateway.policy import Policy, PolicySet, Registry, load_policies, read_snap
 class Policies:
     """`current` is what new studies get; snapshots are kept by digest in the home."""
 
-    def __init__(self, folder: Path, snapshots: Path, registry: Registry = REGISTRY) -> None:
-        """Load everything. Raises PolicyError with all faults of all files."""
+    def __init__(
+        self, folder: Path, snapshots: Path, registry: Registry = REGISTRY, approvals: Approvals | None = None
+    ) -> None:
+        """Load everything; with `approvals` only what was approved. Raises PolicyError with all faults of all files."""
+        self._approvals = approvals
         self.folder = folder
         self._registry = registry
         self._snapshots = snapshots
-        self.current: PolicySet = load_policies(folder, registry)
+        self.current: PolicySet = self._load()
         self._snapshot_text = lru_cache(maxsize=64)(self._read)
 
     def reload(self) -> None:
         """Load again; on faults PolicyError is raised and the present policies stay in force."""
-        self.current = load_policies(self.folder, self._registry)
+        self.current = self._load()
+
+    def _load(self) -> PolicySet:
+        found = load_policies(self.folder, self._registry)
+        return self._approvals.only_approved(found) if self._approvals is not None else found
 
     def merge_people(self) -> bool:
         """True when a policy of now names a merge table."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.app import gauges
+from gateway.app.approvals import Approvals
 from gateway.app.http import StatusServer
 from gateway.app.keyring import require_keys, ring_of
 from gateway.app.mapping import Mapper
@@ -42,7 +43,8 @@ def wire(home: Home, settings: Settings) -> Parts:
     """Open everything a gateway owns. Raises EnvironmentFault or PolicyError before anything is started."""
     home.require()
     keys = Keys(master_key(home, settings))
-    policies = Policies(settings.policies, home.policy_snapshots, registry_of(home.root / MODELS))
+    approvals = Approvals(home, settings) if settings.require_approval else None
+    policies = Policies(settings.policies, home.policy_snapshots, registry_of(home.root / MODELS), approvals)
     database = Database.in_home(home.database, settings.database_url)
     ring = ring_of(home, keys)
     require_keys(ring, database)

@@ -18,12 +18,13 @@ ROUTES_FILE = "routes.yaml"
 def route(facts: Facts, routes: Routes, *, cohort_key: bytes, cohorts_folder: Path) -> Route:
     """The first rule that matches. Raises Hold("no_route") when none does or a cohort file cannot be trusted now."""
     for rule in routes.routes:
-        if all(_matches(facts, name, values, cohort_key, cohorts_folder) for name, values in rule.when.items()):
+        if all(matches(facts, name, values, cohort_key, cohorts_folder) for name, values in rule.when.items()):
             return rule
     raise Hold("no_route", at=ROUTES_FILE)
 
 
-def _matches(facts: Facts, name: str, values: tuple[str, ...], cohort_key: bytes, folder: Path) -> bool:
+def matches(facts: Facts, name: str, values: tuple[str, ...], cohort_key: bytes, folder: Path) -> bool:
+    """Whether one predicate of a rule holds. Raises Hold("no_route") when a cohort file cannot be trusted now."""
     if name == "in_cohort":
         return any(_in_cohort(facts, folder / value, cohort_key) for value in values)
     compare = COMPARE[name]

@@ -23,8 +23,10 @@ CHART = ROOT / "helm"
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 # Settings that the chart itself decides: ports and paths inside the pod, and what comes from a Secret.
 CHARTS_OWN = {"policies", "key", "key_file", "database_url", "lookup_urls"} | {
-    f"{door}_{part}" for door in ("dicom", "http") for part in ("host", "port")
+    f"{door}_{part}" for door in ("dicom", "http", "review") for part in ("host", "port")
 }
+# The chart has no door for the review page yet: it would need a certificate, an ingress and accounts in the home.
+CHARTS_OWN |= {"review_url", "review_tls_certificate", "review_tls_key"}
 # A list of versions: the oldest in Chart.yaml that the package carries, and the newest.
 VERSIONS = ("1.25", "1.37")
 
