@@ -2,6 +2,7 @@
 
     make bench NAME=text
     python -m bench.text --half development --count 200        what the stage may be improved on
+    python -m bench.text --minutes 40 --no-peers               as far as it comes
 
 At least `--count` identities of synthetic people, in sixteen looks on single frames and two in cines, and clean frames
 beside them, cleaned under the stage's defaults without a hint in the header. A plant is removed when 98 % of its ink
@@ -20,9 +21,11 @@ import hashlib
 import json
 import os
 import platform
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from math import inf
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -88,8 +91,8 @@ def items() -> Iterator[tuple[int, str]]:
         number += 1
 
 
-def measure(half: str, count: int, seed: int, jobs: int, console: Console) -> list[Outcome]:
-    """Outcomes of as many items as hold `count` identities."""
+def measure(half: str, count: int, seed: int, jobs: int, console: Console, until: float = inf) -> list[Outcome]:
+    """Outcomes of as many items as hold `count` identities, or as are done at `until` (of `time.monotonic`)."""
     CACHE.mkdir(parents=True, exist_ok=True)
     store = CACHE / f"text-{half}-{seed}-{code_digest()}.jsonl"
     known = known_outcomes(store)
@@ -107,6 +110,9 @@ def measure(half: str, count: int, seed: int, jobs: int, console: Console) -> li
         while planted < count or waiting:
             while planted < count and len(waiting) < jobs and len(done) < MAX_ITEMS * count:
                 item = next(upcoming)
+                if item not in known and time.monotonic() > until:
+                    count = 0  # what is under way still counts
+                    break
                 if item in known:
                     done.append(known[item])
                     planted += len(known[item].coverage)
@@ -200,22 +206,29 @@ def misses(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
     ]
 
 
+def _known_peers() -> object:
+    return json.loads(RESULT.read_text("utf-8")).get("peers", {}) if RESULT.is_file() else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=(DEVELOPMENT, HELD_OUT), default=HELD_OUT)
     parser.add_argument("--count", type=int, default=2000, help="identities at least")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--minutes", type=float, default=inf, help="stop after so many, with what is done")
+    parser.add_argument("--no-peers", action="store_true", help="keep the figures that the result file has of them")
     options = parser.parse_args()
     console = Console()
-    outcomes = measure(options.half, options.count, options.seed, options.jobs, console)
+    until = time.monotonic() + 60 * options.minutes
+    outcomes = measure(options.half, options.count, options.seed, options.jobs, console, until)
     result = summary(outcomes)
     result["misses"] = misses(outcomes)
-    result["peers"] = {} if options.no_peers else peers(options.half, options.seed, console)
+    result["peers"] = _known_peers() if options.no_peers else peers(options.half, options.seed, console)
     show(result, console)
     if options.half == HELD_OUT:
-        command = f"python -m bench.text --half {options.half} --count {options.count} --seed {options.seed}"
+        count = min(options.count, int(str(result["identities"])))  # as far as it came
+        command = f"python -m bench.text --half {options.half} --count {count} --seed {options.seed}"
         head = {"command": command, "machine": platform.machine(), "plants_each": PLANTS_EACH}
         RESULT.write_text(json.dumps(head | result, indent=2) + "\n")
         console.print(f"written to {RESULT}")

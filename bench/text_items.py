@@ -147,7 +147,7 @@ def judge_item(number: int, style_name: str, half: str, seed: int) -> Outcome:
 def covered_by(facts: dict[str, list[list[float]]], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """(frames, rows, columns) that the boxes of an estimate cover, those that would hold left out."""
     covered = np.zeros(shape[:3], bool)
-    for kind in ("region", "hint", "text"):
+    for kind in ("region", "page", "hint", "text"):
         for frame, top, left, bottom, right, _ in facts.get(kind, ()):
             covered[slice(None) if frame == -1 else int(frame), int(top) : int(bottom), int(left) : int(right)] = True
     return covered

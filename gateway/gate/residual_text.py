@@ -29,6 +29,12 @@ from gateway.study import Finding, Outcome, Verdict
 NAME = "residual_text"
 SERIES, INSTANCE_NUMBER = 0x0020000E, 0x00200013
 MAX_FINDINGS = 1000  # what is listed; the verdict does not change after
+_TIDIED = "the stage hidden_pixels, put first under pixels, takes it out"
+ADVICE = {
+    "application data in the codestream, large enough for a picture": _TIDIED,
+    "bytes behind the end of the codestream": _TIDIED,
+    "two frames in one codestream": _TIDIED,
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class ResidualText:
                     look.take(pair.name, scan.text(SERIES), picture)
         with judging("pictures"):
             look.finish()
-        findings = [Finding(NAME, one.instance, one.where, one.rule) for one in (*look.unseen, *look.shown)]
+        findings = [Finding(NAME, one.instance, one.where, _advised(one.rule)) for one in (*look.unseen, *look.shown)]
         too_much = len(look.shown) > self.max
         held = bool(look.unseen) or too_much
         return Verdict(
@@ -70,6 +76,11 @@ class ResidualText:
             findings=tuple(findings[:MAX_FINDINGS]),
             assessed={"instances": len(pairs), "frames": look.frames, "passes": look.sheets.passes},
         )
+
+
+def _advised(rule: str) -> str:
+    """What to do about it, where a stage mends what could not be looked at."""
+    return f"{rule}; {ADVICE[rule]}" if rule in ADVICE else rule
 
 
 def _by_series(pairs: Sequence[Pair]) -> list[Pair]:

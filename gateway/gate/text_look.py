@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 
 from gateway.gate.pixel_layout import Unseen
 from gateway.gate.pixel_places import Seen
+from gateway.gate.pixel_views import Grey
 from gateway.gate.text_reading import Read, read_rapid, read_tesseract
 from gateway.gate.text_sheets import EVERY_FRAME, Placed, Sheets
 from gateway.gate.text_stack import Stack
 from gateway.gate.text_words import MIN_LETTERS, HeaderWords, is_technical, letters
 
+BRIGHTEST, DARKEST = "brightest channel", "darkest channel"
 OPEN_STACKS = 6  # of pictures that differ in size or kind: three pictures each are held
 LEAST_SURE, LEAST_FOUND = 0.6, 0.5  # rapidocr's reading, and its finding
 UNREADABLE_FOUND, UNREADABLE_LETTERS, UNREADABLE_PIXELS = 0.8, 3, 64  # a line that is text, whatever it says
@@ -46,6 +48,7 @@ class Look:
     shown: list[Shown] = field(default_factory=list)
     unseen: list[Shown] = field(default_factory=list)
     _stacks: OrderedDict[tuple[object, ...], Stack] = field(default_factory=OrderedDict)
+    _whole: Seen | None = None  # the picture before, if it is of a brightest channel
     _boxes: dict[tuple[str, str], list[tuple[int, Read]]] = field(default_factory=dict)
 
     def take(self, instance: str, series: str, picture: Seen | Unseen) -> None:
@@ -54,8 +57,15 @@ class Look:
             self.unseen.append(Shown(instance, picture.where, picture.rule))
             return
         self.frames += 1
-        self._judge(self._stack(series, picture).add(instance, picture))
+        self._judge(self._stack(series, picture).add(instance, picture, self._other(picture)))
         self._close(OPEN_STACKS)
+
+    def _other(self, picture: Seen) -> Grey | None:
+        """The brightest channel for the darkest of the same frame, which comes right behind it."""
+        before, self._whole = self._whole, picture if picture.view.endswith(BRIGHTEST) else None
+        if before is None or (before.place, before.frame) != (picture.place, picture.frame):
+            return None
+        return before.grey if picture.view == before.view.replace(BRIGHTEST, DARKEST) else None
 
     def _stack(self, series: str, seen: Seen) -> Stack:
         key = series, seen.place, seen.view, seen.grey.shape

@@ -14,7 +14,7 @@ import numpy as np
 from gateway.gate.pixel_views import Shown
 from gateway.gate.text_reading import Read
 
-SHEET_PIXELS = 2048
+SHEET_PIXELS = 2112  # two screens of 1024 columns beside each other
 GAP_PIXELS = 16
 TILE_PIXELS = 768  # what a small picture is enlarged to, at most twice
 ENLARGE = 2.0
@@ -44,34 +44,28 @@ class Placed:
     height: int
 
 
+_Tile = tuple[int, int, Shown, Origin]  # top and left on the sheet
+
+
 class Sheets:
     """Collects tiles and has every reader read each full sheet. `flush` reads what is left."""
 
     def __init__(self, readers: tuple[Reader, ...]) -> None:
         self._readers = readers
+        self._sheet = _Sheet()
         self.passes = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._tiles: list[tuple[int, int, Shown, Origin]] = []
-        self._shelf_top = self._shelf_bottom = self._across = 0
 
     def add(self, picture: Shown, origin: Origin, *, most: int = SHEET_PIXELS) -> Iterator[Placed]:
         """Take a picture or a cut-out, shrunk to `most` pixels a side; gives what was read on a sheet that is full."""
         enlarged, scale = _fitted(picture, most)
-        rows, columns = enlarged.shape
-        if self._across and self._across + columns > SHEET_PIXELS:
-            self._shelf_top, self._across = self._shelf_bottom, 0
-        if self._tiles and self._shelf_top + rows > SHEET_PIXELS:
+        tile = enlarged, replace(origin, scale=scale)
+        if not self._sheet.take(tile):
             yield from self.flush()
-        self._tiles.append((self._shelf_top, self._across, enlarged, replace(origin, scale=scale)))
-        self._across += columns + GAP_PIXELS
-        self._shelf_bottom = max(self._shelf_bottom, self._shelf_top + rows + GAP_PIXELS)
+            self._sheet.take(tile)
 
     def flush(self) -> Iterator[Placed]:
         """Read the sheet as it is."""
-        tiles = self._tiles
-        self._begin()
+        tiles, self._sheet = self._sheet.tiles, _Sheet()
         if not tiles:
             return
         height = max(top + tile.shape[0] for top, _, tile, _ in tiles)
@@ -87,6 +81,38 @@ class Sheets:
                     yield placed
 
 
+class _Sheet:
+    """Tiles side by side on shelves, each as high as its first tile."""
+
+    def __init__(self) -> None:
+        self.tiles: list[_Tile] = []
+        self._shelves: list[list[int]] = []  # top, height, and where the next tile begins
+
+    def take(self, tile: tuple[Shown, Origin]) -> bool:
+        """Put a tile on the sheet, with all tiles laid anew where that makes room; False when there is none."""
+        if self._put(tile):
+            return True
+        again = _Sheet()
+        every = [*((one, origin) for _, _, one, origin in self.tiles), tile]
+        if not all(again._put(one) for one in sorted(every, key=lambda one: -one[0].shape[0])):
+            return False
+        self.tiles, self._shelves = again.tiles, again._shelves
+        return True
+
+    def _put(self, tile: tuple[Shown, Origin]) -> bool:
+        rows, columns = tile[0].shape
+        shelf = next((one for one in self._shelves if rows <= one[1] and one[2] + columns <= SHEET_PIXELS), None)
+        if shelf is None:
+            top = self._shelves[-1][0] + self._shelves[-1][1] + GAP_PIXELS if self._shelves else 0
+            if top + rows > SHEET_PIXELS:
+                return False
+            shelf = [top, rows, 0]
+            self._shelves.append(shelf)
+        self.tiles.append((shelf[0], shelf[2], *tile))
+        shelf[2] += columns + GAP_PIXELS
+        return True
+
+
 def _fitted(picture: Shown, most: int) -> tuple[Shown, float]:
     """A small picture enlarged, a large one shrunk."""
     import cv2
@@ -100,7 +126,7 @@ def _fitted(picture: Shown, most: int) -> tuple[Shown, float]:
     return np.asarray(cv2.resize(picture, size, interpolation=how), np.uint8), scale
 
 
-def _placed(read: Read, tiles: list[tuple[int, int, Shown, Origin]]) -> Placed | None:
+def _placed(read: Read, tiles: list[_Tile]) -> Placed | None:
     """The read on the tile that holds the middle of its box; None between tiles."""
     row, column = (read.top + read.bottom) // 2, (read.left + read.right) // 2
     for top, left, tile, origin in tiles:

@@ -28,6 +28,7 @@ from gateway.pixels.regions import (
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
 from gateway.pixels.text_engine import engine
 from gateway.pixels.text_look import Judge, Kind
+from gateway.pixels.text_pages import LINES, is_page
 from gateway.pixels.text_series import SeriesStack, stacks_of
 from gateway.pixels.text_stack import look_through
 from gateway.pixels.text_words import Kept, folded, hints_of, shipped_kept
@@ -36,6 +37,7 @@ from gateway.study import Step
 
 NAME = "burned_in_text"
 EVERY_FRAME = -1
+PAGE = "page"
 BURNED_IN_ANNOTATION = 0x00280301
 CLEAN_PIXEL_DATA = ("113101", "DCM", "Clean Pixel Data Option")
 CLEANED = Changes({BURNED_IN_ANNOTATION: ("CS", "NO")}, method_codes=(CLEAN_PIXEL_DATA,))
@@ -46,11 +48,12 @@ Found = tuple[int, int, int, int, int]  # frame or EVERY_FRAME, top, left, botto
 
 @dataclass(frozen=True)
 class BurnedInText:
-    """Fields are the policy parameters. `tables` is set to the digest of the shipped rules and words, so that it is
-    part of the policy; a policy or a snapshot that names another one does not load.
+    """Fields are the policy parameters. `report_page` is what becomes of a frame that shows a page of text and no
+    image: all of it goes, it holds, or its lines are judged as others are. `tables` is set to the digest of the shipped
+    rules and words, so that it is part of the policy; a policy or a snapshot that names another one does not load.
     """
 
-    VERSION: ClassVar[str] = "1"
+    VERSION: ClassVar[str] = "2"
     SCOPE: ClassVar[Scope] = Scope.SERIES
 
     detector: Literal["ocr"] = "ocr"
@@ -59,6 +62,7 @@ class BurnedInText:
     on_low_confidence: Literal["hold", "redact"] = "hold"
     unknown_device: Literal["detect", "hold"] = "detect"
     outside_image: Literal["detect", "blank"] = "detect"
+    report_page: Literal["redact", "hold", "lines"] = "redact"
     regions: tuple[RegionRule, ...] = field(default=())
     tables: str = ""
 
@@ -79,7 +83,12 @@ class BurnedInText:
         low = "holds" if self.on_low_confidence == "hold" else "redacts"
         unknown = ", holds devices that no region rule knows" if self.unknown_device == "hold" else ""
         around = ", blanks all outside of an ultrasound's image" if self.outside_image == "blank" else ""
-        return f"Text: looks for it on every frame, {what}, {low} what it cannot judge{unknown}{around}."
+        page = {
+            "redact": ", fills pages of reports whole",
+            "hold": ", holds pages of reports",
+            "lines": "",
+        }[self.report_page]
+        return f"Text: looks for it on every frame, {what}, {low} what it cannot judge{unknown}{around}{page}."
 
     def estimate(self, group: Sequence[Instance], work: Work) -> Estimate:  # noqa: ARG002 - the policy adds nothing
         """Boxes by instance. Raises Hold for pixels that cannot be decoded."""
@@ -91,10 +100,16 @@ class BurnedInText:
         }
         hits: dict[tuple[str, Kind], dict[Place, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
         for members in stacks_of(group):
+            lines: dict[int, list[Place]] = defaultdict(list)
             with SeriesStack(members) as stack:
                 for one in look_through(stack, engine(), judge):
                     name, frame = stack.member(one.frame)
                     hits[name, one.hit.kind][one.hit.place][frame] = one.hit.score
+                    lines[one.frame].append(one.hit.place)
+                for at, on_frame in sorted(lines.items()) if self.report_page != "lines" else ():
+                    if len(on_frame) >= LINES and is_page(stack.shown(at), on_frame):
+                        name, frame = stack.member(at)
+                        found[name].setdefault(PAGE, []).append([frame, 0, 0, *stack.shown(at).shape[:2], 1.0])
         for (name, kind), places in sorted(hits.items()):
             frames = found[name]["frames"]
             found[name][str(kind)] = [
@@ -105,7 +120,7 @@ class BurnedInText:
         return Estimate({"instances": found})
 
     def apply(self, group: Sequence[Instance], work: Work, estimate: Estimate) -> list[Step]:  # noqa: ARG002
-        """Redact what was found. Raises Hold(text_uncertain, device_unknown) and what writing raises."""
+        """Redact what was found. Raises Hold(text_uncertain, device_unknown, report_in_pixels), what writing raises."""
         facts: Mapping[str, Mapping[str, Any]] = estimate.facts["instances"]
         for instance in group:
             self._judge(instance, facts[instance.name])
@@ -125,7 +140,10 @@ class BurnedInText:
     def _judge(self, instance: Instance, facts: Mapping[str, Any]) -> None:
         if facts["frames"] and not facts["rule"] and self.unknown_device == "hold":
             raise Hold("device_unknown", at=instance.name)
-        doubtful = facts.get(Kind.UNCERTAIN, ())
+        pages = {entry[0] for entry in facts.get(PAGE, ())}
+        if pages and self.report_page == "hold":
+            raise Hold("report_in_pixels", at=f"{instance.name}, frame {min(pages) + 1}")
+        doubtful = [] if len(pages) == facts["frames"] else _beside(facts.get(Kind.UNCERTAIN, ()), pages)
         if doubtful and self.on_low_confidence == "hold":
             frame, top, left, bottom, right, _ = doubtful[0]
             where = "every frame" if frame == EVERY_FRAME else f"frame {frame + 1}"
@@ -136,7 +154,7 @@ class BurnedInText:
     def _clean(self, instance: Instance, facts: Mapping[str, Any]) -> Step:
         boxes: list[Box] = []
         counts: Counter[str] = Counter(frames=facts["frames"])
-        for kind in ("region", Kind.HINT, Kind.TEXT, Kind.UNCERTAIN):
+        for kind in ("region", PAGE, Kind.HINT, Kind.TEXT, Kind.UNCERTAIN):
             entries = facts.get(kind, ())
             boxes += [Box(frame, top, left, bottom, right) for frame, top, left, bottom, right, _ in entries]
             counts[str(kind)] += len(entries)
@@ -153,6 +171,11 @@ def _header(instance: Instance) -> Any:
     """The header as received: its words are hints, its device has a rule."""
     with EncodedImage.open(instance.original) as image:
         return image.dataset
+
+
+def _beside(entries: Sequence[Any], pages: set[int]) -> list[Any]:
+    """Entries on other frames than those."""
+    return [entry for entry in entries if entry[0] not in pages]
 
 
 def _collapsed(scores: Mapping[int, float], frames: int) -> list[tuple[int, float]]:

@@ -73,7 +73,7 @@ class Engine:
         """What each line says and how sure that is, the better of the two ways up."""
         if not lines:
             return []
-        crops = [_crop(image, line) for line in lines]
+        crops = [crop(image, line) for line in lines]
         found = list(self._recogniser(crops)[0])
         doubtful = [at for at, (_, sure) in enumerate(found) if sure < READ_WELL]
         if doubtful:
@@ -126,7 +126,7 @@ def _clockwise(corners: NDArray[Any]) -> NDArray[np.float32]:
     return np.array([left[0], right[0], right[1], left[1]], np.float32)
 
 
-def _crop(image: Bytes, line: Line) -> Bytes:
+def crop(image: Bytes, line: Line) -> Bytes:
     """The line upright, (rows, columns, 3); one that runs up or down is laid flat."""
     import cv2
 

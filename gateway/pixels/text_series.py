@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gateway.frames import EncodedImage
 from gateway.pixels.stage import Instance
-from gateway.pixels.text_stack import Stack
+from gateway.pixels.text_frames import Stack
 
 CLIPPED = (1.0, 99.0)  # percent of the pixels that make the range: metal and padding do not
 MIN_SIDE = 6  # no line of text fits into a smaller picture

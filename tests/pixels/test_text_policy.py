@@ -56,6 +56,7 @@ def test_a_snapshot_gives_the_same_policy_back(tmp_path: Path) -> None:
         ({"redakt": "all"}, "unknown key redakt"),
         ({"redact": "some"}, "redact must be"),
         ({"on_low_confidence": "pass"}, "on_low_confidence must be"),
+        ({"report_page": "skip"}, "report_page must be"),
         ({"allow": ["zoomscout"]}, "redact: all leaves nothing"),
         ({"redact": "identifying", "allow": ["two words"]}, "allow"),
         ({"tables": "0123456789abcdef"}, "not those that tables names"),
@@ -90,4 +91,6 @@ def test_the_stage_describes_itself_in_explain(tmp_path: Path) -> None:
     said = policy.pixels[0][1].describe()
     assert "every frame" in said
     assert "no region rule knows" in said
+    assert "pages of reports whole" in said
+    assert "holds pages of reports" in BurnedInText(report_page="hold").describe()
     assert explain_policy(policy)
