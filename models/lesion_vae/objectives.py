@@ -46,13 +46,21 @@ def vae_loss(
     kl_weight: float = 1e-3,
     free_nats: float = 0.05,
     border_weight: float = 2.0,
+    seen: Tensor | None = None,
 ) -> dict[str, Tensor]:
     """All terms and their `total`. x (b, s, h, w), 0 to 1; mask (b, 1, h, w).
+
+    `seen` (b, s), 1 or 0: sequences of the lesion that its encoder gets; what it does not see it need not give back.
+    A study may lack a sequence, and its lesion must come out all the same.
 
     `kl_weight` 1 is literal; less keeps the detail that the paper's SSIM of 0.982 asks for. Pixels at the border of the
     lesion count `border_weight` times more in what D3 makes, because that is where a seam would show.
     """
     background, lesion = model.split(x, mask)
+    counted = torch.ones_like(x)
+    if seen is not None:
+        there = seen.to(x.dtype)[:, :, None, None]
+        lesion, counted = lesion * there, 1 - mask.to(x.dtype) * (1 - there)
     q_background, q_lesion = model.background_encoder(background), model.lesion_encoder(lesion)
     z_background, z_lesion = (q.sample(_normal(q.mean, generator)) for q in (q_background, q_lesion))
     alpha = reconstruction_weight(epoch)
@@ -60,7 +68,7 @@ def vae_loss(
     terms = {
         "background": functional.mse_loss(model.background_decoder(z_background), background),
         "lesion": functional.mse_loss(model.lesion_decoder(z_lesion), lesion),
-        "joint": ((1 + border_weight * border) * (model.join(z_background, z_lesion) - x) ** 2).mean(),
+        "joint": (counted * (1 + border_weight * border) * (model.join(z_background, z_lesion) - x) ** 2).mean(),
         "kl": kl_divergence(q_background, free_nats) + kl_divergence(q_lesion, free_nats),
     }
     reconstruction = terms["background"] + terms["lesion"] + terms["joint"]
