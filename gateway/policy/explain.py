@@ -150,7 +150,7 @@ def _after(policy: Policy) -> list[str]:
         )
     if policy.needs_two:
         lines.append(
-            "Review: a held study leaves, or begins again under another policy, when two people agreed on the review page."
+            "Review: a held study leaves, or begins again otherwise, when two people agreed on the review page."
         )
     to = f"only {policy.forward.to}" if policy.forward.to else "where the route says"
     lines.append(f"Forward: to {to}; a study counts as sent when the archive answered for every instance.")
