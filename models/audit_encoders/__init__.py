@@ -39,6 +39,7 @@ ENCODERS: dict[str, Maker] = {
     "retfound": _of("retfound"),
     "freesurfer": _of("freesurfer"),
     "own_films": _of("own_films"),
+    "own_eyes": _of("own_eyes"),
     "own_brains": _of("own_brains"),
     "own_adaptive": _of("own_adaptive"),
 }

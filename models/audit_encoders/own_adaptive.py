@@ -6,7 +6,7 @@ linear rule on its texture decides. Where the rule cannot tell the two apart, ei
 Each way is a network (`own_network`) beside a linear map of pixels and gradients. The linear map matters: a keyed
 permutation or inversion of pixels blinds every network of convolutions, and leaves all linear relations as they were.
 
-Parameters: `pixels` (films or brains), `side`, `width`, `shift`. Tensors, for WAY `original` and `released`:
+Parameters: `pixels` (films, eyes or brains), `side`, `width`, `shift`. Tensors, for WAY `original` and `released`:
 `WAY.network.*`, `WAY.mean` (f,), `WAY.matrix` (f, k); `rule.mean` (t,) and
 `rule.matrix` (t, 1), positive for what was released.
 """
@@ -25,6 +25,8 @@ from models.audit_encoders.baselines import Encoder, Pixels, Spacing
 from models.audit_encoders.networks import choice, loaded, number
 from models.audit_encoders.own_brains import CHANNELS as BRAIN_CHANNELS
 from models.audit_encoders.own_brains import planes as brain_planes
+from models.audit_encoders.own_eyes import CHANNELS as EYE_CHANNELS
+from models.audit_encoders.own_eyes import eye
 from models.audit_encoders.own_films import CHANNELS as FILM_CHANNELS
 from models.audit_encoders.own_films import film
 from models.audit_encoders.own_network import IdentityNetwork, Prepare, embed_planes, gradients_of, part, unit
@@ -33,6 +35,7 @@ from models.cards import Card, CardError
 WAYS = ("original", "released")
 PIXELS: dict[str, tuple[Prepare, int]] = {
     "films": (film, FILM_CHANNELS),
+    "eyes": (eye, EYE_CHANNELS),
     "brains": (brain_planes, BRAIN_CHANNELS),
 }
 SCALES = 4  # of the texture

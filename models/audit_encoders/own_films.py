@@ -1,4 +1,4 @@
-"""Our own encoder of chest films and eye photographs: the whole image as one square plane (`own_network`)."""
+"""Our own encoder of films: the whole image as one square plane (`own_network`)."""
 
 from __future__ import annotations
 

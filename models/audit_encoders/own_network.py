@@ -16,14 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from skimage.feature import hog
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.audit_encoders.baselines import Pixels, Spacing, gradients
+from models.audit_encoders.baselines import Pixels, Spacing
 from models.audit_encoders.networks import loaded, number
 from models.cards import Card, CardError
 
 CELL_CHANNELS, GRID = 16, 4
+CELLS = 8  # of the gradients, along each side
 Prepare = Callable[[Pixels, Spacing, int], Tensor]  # pixels, spacing, side -> (V, C, side, side)
 
 
@@ -95,9 +97,14 @@ def embed_planes(network: nn.Module, x_bvchw: Tensor, shift: int) -> Tensor:
 
 
 def gradients_of(planes_vchw: Tensor) -> Pixels:
-    """(V * 1764,): gradients of the middle channel of every plane."""
-    middle = planes_vchw[:, planes_vchw.shape[1] // 2].numpy()
-    return np.concatenate([gradients(one) for one in middle])
+    """(V * 1764,): histograms of oriented gradients of the middle channel of every plane, in 8 x 8 cells.
+
+    The baseline's, at the plane's own resolution (the side is a multiple of 8).
+    """
+    middle = planes_vchw[:, planes_vchw.shape[1] // 2].float().numpy()
+    cell = middle.shape[-1] // CELLS
+    found = [hog(one, 9, (cell, cell), (2, 2), block_norm="L2-Hys") for one in middle]
+    return np.asarray(np.concatenate(found), np.float32)
 
 
 def unit(rows: NDArray[np.floating]) -> Pixels:
