@@ -2,11 +2,12 @@
 
     make bench NAME=deface
 
-Label maps of real heads (`shared/data/heads`, full faces only) are rendered as T1, T2 and CT (`synthetic` intensities,
-seeded), written as enhanced DICOM objects, and go through the stage and the gate check as in the gateway. Brain and
-facial skin are known from the labels: the stage never sees those. Real heads have no labels: what the stage finds and
-what the gate sees is told. Peers are masks on the same heads (`deface_peers`). Each case is kept in the user's cache
-under a digest of the code: a run that was stopped goes on. About a minute a head on a free core.
+Label maps of real heads (`shared/data/heads`, full faces only) are rendered as T1, T2, CT and PET (`synthetic`
+intensities, seeded; each contrast is a session with another pose), written as enhanced DICOM objects, and go through
+the stage and the gate check as in the gateway. Brain and facial skin are known from the labels: the stage never sees
+those. Real heads have no labels: what the stage finds and what the gate sees is told. Peers are masks on the same heads
+(`deface_peers`). Each case is kept in the user's cache under a digest of the code: a run that was stopped goes on; the
+result file says how many of the cases it holds. About 20 s a head on a free core.
 """
 
 from __future__ import annotations
@@ -28,18 +29,22 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.deface_faces import embedded
-from bench.deface_heads import Head, read_head, read_nifti, render
+from bench.deface_face_frame import face_map
+from bench.deface_heads import Head, read_head, read_nifti
 from bench.deface_peers import laid_on, pydeface_mask, quickshear
 from bench.deface_series import stored, write_enhanced
+from bench.deface_sessions import session
 from bench.deface_sheet import contact_sheet, portrait
 from bench.deface_summary import SHOWN, summary, table
 from bench.deid_peers.environments import CACHE
 from gateway.errors import Hold
-from gateway.gate.face_detector import find_face
+from gateway.gate.face_surface import compressed, uptake_scale
 from gateway.gate.reading import Pair
 from gateway.gate.residual_face import ResidualFace
 from gateway.pixels.deface import Deface
+from gateway.pixels.deface_find import READ_MM
+from gateway.pixels.head_alignment import align
+from gateway.pixels.head_tissue import lifted
 from gateway.pixels.stage import Instance
 from gateway.volumes import Volume
 
@@ -47,14 +52,16 @@ ROOT = Path(__file__).resolve().parents[1]
 HEADS = ROOT.parent / "shared" / "data" / "heads"
 RESULT = ROOT / "bench" / "results" / "deface.json"
 SHEET = CACHE / "deface" / "sheet.png"  # faces: never in the repository
-MODALITIES = ("T1", "CT", "T2")
+MODALITIES = ("T1", "CT", "T2", "PET")  # the first is the gallery of the attack
+FIRST = ("S16", "S12", "S15", "S17", "S19")  # these were never looked at while the stage was made
 CODE = (
     "gateway/pixels/deface*.py",
     "gateway/pixels/head_*",
-    "gateway/gate/face_[cdrs]*",
+    "gateway/gate/face_[acdrs]*",
     "gateway/gate/residual_face.py",
     "gateway/volumes/*.py",
     "bench/deface_[fhp]*.py",
+    "bench/deface_se*.py",
 )
 SEED = 20261130
 
@@ -82,8 +89,12 @@ def cases(*, quick: bool) -> list[Case]:
         for row in rows
         if "real/" in row["file"]
     ]
-    made = [Case(name, modality) for modality in MODALITIES for name in full]
-    return made[:1] if quick else made[: len(full)] + real + made[len(full) :]
+    new, seen = [name for name in FIRST if name in full], [name for name in full if name not in FIRST]
+    blocks = [(("T1", "CT"), new), (("PET",), new[:2]), ((), ()), (("T1", "CT"), seen), (("T2", "PET"), new + seen)]
+    made = [[Case(name, modality) for name in names for modality in some] for some, names in blocks]
+    made[2] = real
+    every = list(dict.fromkeys(case for block in made for case in block))
+    return every[:1] if quick else every
 
 
 def digest() -> str:
@@ -97,11 +108,14 @@ def digest() -> str:
 
 def measure(case: Case, folder: Path, peers: dict[str, Any]) -> dict[str, Any]:
     """The figures of one case."""
-    head = None if case.real else read_head(HEADS / "synthseg_labels", case.name)
-    volume = Volume(*read_nifti(HEADS / "real" / case.name)) if head is None else render(head, case.modality, SEED)
+    head: Head | None = None
+    if case.real:
+        volume = Volume(*read_nifti(HEADS / "real" / case.name))
+    else:
+        head, volume = session(read_head(HEADS / "synthseg_labels", case.name), case.modality, SEED)
     hounsfield = case.modality == "CT" and not case.real  # the real CT comes windowed to 8 bits
     original, candidate = folder / "original", folder / "candidate"
-    write_enhanced(volume, original, "CT" if hounsfield else "MR")
+    write_enhanced(volume, original, {"CT": "CT", "PET": "PT"}.get(case.modality, "MR") if head else "MR")
     candidate.write_bytes(original.read_bytes())
     group = [Instance("0001", original, candidate)]
     stage, work = Deface(), SimpleNamespace()
@@ -128,9 +142,13 @@ def measure(case: Case, folder: Path, peers: dict[str, Any]) -> dict[str, Any]:
     }
     offset = 1024 if hounsfield else 0
     defaced = Volume(after.astype(np.float32) - offset, volume.affine)
-    found["faces"] = _faces(volume, defaced, hounsfield=hounsfield)
-    sheet = [portrait(_halved(one), hounsfield=hounsfield) for one in (volume, defaced)]
-    np.savez_compressed(folder.parent / f"{case.label}.npz", before=sheet[0], after=sheet[1])
+    small = [_halved(one) for one in (volume, defaced)]
+    if case.modality == "PET":
+        scale = uptake_scale(small[0].values)
+        small = [compressed(one, scale) for one in small]
+    sheet = [portrait(one, hounsfield=hounsfield) for one in small]
+    maps = _maps(small, estimate, lifted(small[0]) if case.modality == "PET" else small[0], hounsfield=hounsfield)
+    np.savez_compressed(folder.parent / f"{case.label}.npz", before=sheet[0], after=sheet[1], **maps)
     return found
 
 
@@ -149,20 +167,21 @@ def _peers(head: Head, estimate: Any, peers: dict[str, Any]) -> dict[str, dict[s
     return {name: _kept(head, mask, mask) for name, mask in masks.items()}
 
 
-def _faces(before: Volume, after: Volume, *, hounsfield: bool) -> dict[str, Any]:
-    """Embeddings of the window where the original's face is."""
-    small, now = _halved(before), _halved(after)
-    face = find_face(small, hounsfield=hounsfield)
-    if face is None:
-        return {}
-    return {
-        "before": embedded(face, small, hounsfield=hounsfield).round(5).tolist(),
-        "after": embedded(face, now, hounsfield=hounsfield).round(5).tolist(),
-    }
+def _maps(small: list[Volume], estimate: Any, shown: Volume, *, hounsfield: bool) -> dict[str, np.ndarray]:
+    """The face as the attacker sees it, before and after. A head that was held is aligned for the attack alone."""
+    if estimate is not None and "0_to_template" in estimate.arrays:
+        to_template = estimate.arrays["0_to_template"]
+    else:
+        alignment = align(shown, hounsfield=hounsfield)
+        if alignment is None:
+            return {}
+        to_template = alignment.to_template
+    names = ("face_before", "face_after")
+    return {n: face_map(one, to_template, hounsfield=hounsfield) for n, one in zip(names, small, strict=True)}
 
 
 def _halved(volume: Volume) -> Volume:
-    by = np.maximum(1, (2.0 // volume.spacing_mm).astype(int))
+    by = np.maximum(1, (READ_MM / volume.spacing_mm + 1e-6).astype(int))
     z, y, x = (count // one for count, one in zip(volume.values.shape, by[::-1], strict=True))
     cut = volume.values[: z * by[2], : y * by[1], : x * by[0]]
     values = cut.reshape(z, by[2], y, by[1], x, by[0]).mean((1, 3, 5), dtype=np.float32)
@@ -181,7 +200,12 @@ def _figures(every: list[Case], cache: Path, minutes: float) -> Iterator[dict[st
                 continue
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 kept.write_text(json.dumps(measure(case, Path(folder), peers)))
-        yield json.loads(kept.read_text())
+        yield json.loads(kept.read_text()) | {"maps": _kept_maps(cache / f"{case.label}.npz")}
+
+
+def _kept_maps(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as kept:
+        return {name: kept[name] for name in kept.files if name.startswith("face_")}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Volumes as DICOM and back: one enhanced MR or CT object for each, as a scanner would send them."""
+"""Volumes as DICOM and back: one enhanced MR, CT or PET object for each, as a scanner would send them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from pydicom.uid import ExplicitVRLittleEndian, generate_uid
 
 from gateway.volumes import Volume
 
-CLASSES = {"MR": "1.2.840.10008.5.1.4.1.1.4.1", "CT": "1.2.840.10008.5.1.4.1.1.2.1"}
+CLASSES = {
+    "MR": "1.2.840.10008.5.1.4.1.1.4.1",
+    "CT": "1.2.840.10008.5.1.4.1.1.2.1",
+    "PT": "1.2.840.10008.5.1.4.1.1.130",
+}
 CT_OFFSET = 1024
 
 
-def write_enhanced(volume: Volume, path: Path, modality: str) -> None:
-    """16 bits, unsigned; CT with Rescale Intercept -1024. Axes of `volume` run along LPS or at right angles to it."""
+def write_enhanced(volume: Volume, path: Path, modality: str, *, pixels: bool = True) -> None:
+    """16 bits, unsigned; CT with Rescale Intercept -1024. Axes of `volume` are at right angles to each other."""
     dataset = Dataset()
     dataset.file_meta = FileMetaDataset()
     dataset.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
@@ -34,7 +38,8 @@ def write_enhanced(volume: Volume, path: Path, modality: str) -> None:
     dataset.SharedFunctionalGroupsSequence = [_shared(volume, modality)]
     dataset.PerFrameFunctionalGroupsSequence = [_own(volume, number) for number in range(frames)]
     offset = CT_OFFSET if modality == "CT" else 0
-    dataset.PixelData = np.rint(volume.values + offset).clip(0, 65535).astype("<u2").tobytes()
+    if pixels:  # else the caller appends them
+        dataset.PixelData = np.rint(volume.values + offset).clip(0, 65535).astype("<u2").tobytes()
     dataset.save_as(path, enforce_file_format=True)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
-from bench.deface_faces import rank1
+from bench.deface_attack import rank1
 
 SHOWN = (
     *("hold_rate", "face_hits_before", "face_hits_after", "gate_passes"),
@@ -19,20 +18,14 @@ SHOWN = (
 def summary(figures: list[dict[str, Any]], modalities: tuple[str, ...]) -> dict[str, Any]:
     """The result file. A held head counts as one with its face. `modalities`: the first is the gallery's."""
     made = [one for one in figures if not one["real"]]
-    faces = {one["case"]: one["faces"] for one in made if one["faces"]}
-    gallery = {
-        name.split("-")[0]: np.array(face["before"]) for name, face in faces.items() if name.endswith(modalities[0])
-    }
+    seen = [(*one["case"].split("-"), one["maps"]) for one in made if one["maps"]]
+    gallery = {person: maps["face_before"] for person, modality, maps in seen if modality == modalities[0]}
 
-    def recognised(which: str) -> float:
-        rates = []
-        for modality in modalities[1:]:
-            probes = {
-                name.split("-")[0]: np.array(face[which]) for name, face in faces.items() if name.endswith(modality)
-            }
-            if probes:
-                rates.append(rank1(gallery, probes))
-        return statistics.mean(rates) if rates else float("nan")
+    def recognised(which: str, among: tuple[str, ...]) -> float | None:
+        probes = [(one, maps[which]) for one, modality, maps in seen if modality in among and one in gallery]
+        return rank1(gallery, probes) if gallery and probes else None
+
+    sharp = tuple(modality for modality in modalities[1:] if modality != "PET")
 
     def side(names: list[dict[str, Any]]) -> dict[str, float]:
         voxels = sum(one["face_skin_voxels"] for one in names)
@@ -56,13 +49,18 @@ def summary(figures: list[dict[str, Any]], modalities: tuple[str, ...]) -> dict[
         "face_hits_before": sum(one["gate"]["faces_before"] for one in made),
         "face_hits_after": sum(one["gate"]["faces_after"] for one in made),
         "gate_passes": sum(one["gate"]["outcome"] == "pass" for one in made),
-        "rank1_before": recognised("before"),
-        "rank1_after": recognised("after"),
+        "rank1_before": recognised("face_before", sharp),
+        "rank1_after": recognised("face_after", sharp),
+        "rank1_chance": 1 / max(1, len(gallery)),
+        "rank1_probes": sum(modality in sharp and person in gallery for person, modality, _ in seen),
+        "rank1_by_modality": {
+            one: [recognised("face_before", (one,)), recognised("face_after", (one,))] for one in modalities[1:]
+        },
         "people": len(gallery),
-        "embedder": "own: histograms of relief directions (bench/deface_faces.py); no dlib",
+        "embedder": "own: relief of the aligned face surface, other session of the same head (bench/deface_attack.py)",
         "cpu_seconds_median": statistics.median(one["cpu_seconds"] for one in made),
         "peers": peers,
-        "cases": [{key: value for key, value in one.items() if key != "faces"} for one in figures],
+        "cases": [{key: value for key, value in one.items() if key != "maps"} for one in figures],
     }
 
 

@@ -23,9 +23,16 @@ SERIES = 30  # objects of a series; scanners make 20 to 400
 NOT_FOR_ALL = ("Directory", "Structured", "Report", "SR ", "Document", "Key Object", "Encapsulated", "Private")
 
 
-def write_large(folder: Path, count: int) -> None:
-    """`count` CT and MR objects."""
+# What the generator draws anew for every object, and a scanner writes once for its series.
+TEXTS = ("PatientComments", "DerivationDescription", "ImageComments", "ContrastBolusAgent")
+
+
+def write_large(folder: Path, count: int, *, texts_differ: bool = True) -> None:
+    """`count` CT and MR objects. `texts_differ`: each of a series has its own comments, with identity planted in them;
+    otherwise all have those of the first.
+    """
     folder.mkdir()
+    first: dict[str, Dataset] = {}
     rng = random.Random(5)
     data = rng.randbytes(PIXELS)
     number = 0
@@ -36,12 +43,22 @@ def write_large(folder: Path, count: int) -> None:
         image.Rows = image.Columns = 416
         pixels.set_pixels(image, data)
         _fill(image)
+        if not texts_differ:
+            _say_the_same(image, first.setdefault(image.SeriesInstanceUID, image))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             image.save_as(folder / f"{number:04d}.dcm", enforce_file_format=True)
         number += 1
         if number == count:
             return
+
+
+def _say_the_same(image: Dataset, first: Dataset) -> None:
+    for keyword in TEXTS:
+        if keyword in first:
+            image[keyword] = first[keyword]
+        elif keyword in image:
+            del image[keyword]
 
 
 def _fill(image: Dataset) -> None:

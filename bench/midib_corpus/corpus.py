@@ -39,7 +39,7 @@ class Recipe:
 
     patients: int = 216
     seed: int = 20_240_923
-    half: Half = "final"
+    half: Half = "unseen"
     tcia_private: bool = True
     instances: tuple[int, int] = (2, 6)
 

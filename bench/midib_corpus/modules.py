@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from bench.midib_corpus import clinical, kinds, technical, widened
+from bench.midib_corpus import clinical, kinds, technical, unseen, widened
 from bench.midib_corpus.people import digits
 from bench.midib_corpus.phrases import DATES, NAMES, OTHER, PHONES, PLACES, RECORDS, planted_in
 from bench.midib_corpus.recorder import Recorder, coerced
@@ -92,7 +92,8 @@ def add_study(rec: Recorder, series: Series) -> None:
     rec.describe("StudyDescription", study.description)
     rec.describe("RequestedProcedureDescription", study.procedure)
     rec.describe(
-        "AdmittingDiagnosesDescription", series.pick("dx", series.own.of(clinical.DIAGNOSES, widened.DIAGNOSES))
+        "AdmittingDiagnosesDescription",
+        series.pick("dx", series.own.of(clinical.DIAGNOSES, widened.DIAGNOSES, unseen.DIAGNOSES)),
     )
     rec.describe("MedicalAlerts", study.alert)
     if study.history is not None:
@@ -140,9 +141,8 @@ def _text(what: object) -> str:
 
 def add_equipment(rec: Recorder, series: Series) -> None:
     who = series.study.who
-    add_table(
-        rec, series, technical.COMMON if series.modality != "SR" else "\n".join(technical.COMMON.splitlines()[:7])
-    )
+    common = unseen.COMMON if series.own.half == "unseen" else technical.COMMON
+    add_table(rec, series, common if series.modality != "SR" else "\n".join(common.splitlines()[:7]))
     rec.remove("InstitutionName", who.hospital, PLACES)
     rec.remove("InstitutionAddress", f"1 {who.street}, {who.city}", PLACES)
     rec.remove("InstitutionalDepartmentName", f"Radiology {who.ward}", PLACES)
@@ -171,10 +171,12 @@ def add_instance(rec: Recorder, series: Series, sop_instance: str, number: int) 
     rec.keep("AcquisitionTime", study.time)
     rec.date("AcquisitionDateTime", f"{study.day:%Y%m%d}{study.time}.250000")
     if series.rng.random() < 0.5:
-        comment = series.rng.choice(series.own.of(clinical.COMMENTS, widened.COMMENTS))
+        comment = series.rng.choice(series.own.of(clinical.COMMENTS, widened.COMMENTS, unseen.COMMENTS))
         phrase = planted_in(comment, study.who, series.rng, study.day)
         if phrase is not None:
             rec.hide("ImageComments", phrase)
+    if series.own.half == "unseen":
+        _add_more_places(rec, series)
     if series.modality in ("CT", "MR", "PT"):
         rec.uid("FrameOfReferenceUID", study.frame, "1")
         rec.keep("ImagePositionPatient", [f"{-170 + number}", "-165.5", f"{number * 2.5}"], "1")
@@ -190,3 +192,15 @@ def add_instance(rec: Recorder, series: Series, sop_instance: str, number: int) 
     modified.remove("PatientName", study.who.name.dicom, NAMES, planted=study.who.name.words)
     modified.remove("PatientID", study.who.mrn, RECORDS)
     original.remove("SourceOfPreviousValues", study.who.hospital, PLACES)
+
+
+def _add_more_places(rec: Recorder, series: Series) -> None:
+    """Texts in attributes that the other halves leave empty, and a block of a vendor whom no list knows."""
+    who, rng = series.study.who, series.rng
+    for keyword in rng.sample(unseen.MORE_PLACES, 2):
+        phrase = planted_in(rng.choice(unseen.COMMENTS), who, rng, series.day)
+        if phrase is not None:
+            rec.hide(keyword, phrase)
+    group, creator = unseen.VENDOR
+    rec.private((group, creator, 0x01), "LO", who.name.words, "delete")
+    rec.private((group, creator, 0x02), "DA", f"{series.day:%Y%m%d}", "delete")

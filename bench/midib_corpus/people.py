@@ -6,7 +6,7 @@ import datetime as dt
 import random
 from dataclasses import dataclass, field
 
-from bench.midib_corpus import widened, words
+from bench.midib_corpus import unseen, widened, words
 from bench.midib_corpus.words import Half, Words
 
 
@@ -55,6 +55,7 @@ class Person:
     calls: tuple[
         tuple[str, str], ...
     ] = ()  # (what a telephone is called, its number), where the half has several forms
+    half: Half = "final"
 
     def age(self, day: dt.date) -> int:
         return day.year - self.born.year - ((day.month, day.day) < (self.born.month, self.born.day))
@@ -83,17 +84,25 @@ def day_in(rng: random.Random, first: int, last: int) -> dt.date:
 def person(rng: random.Random, half: Half) -> Person:
     """One patient; about one in eight has a name in another script, one in fifteen is over 89."""
     own = Words(half)
-    lasts = rng.sample(own.of(words.LAST), 6)
-    firsts = [*rng.sample(own.of(words.FEMALE), 3), *rng.sample(own.of(words.MALE), 3)]
+    lasts = rng.sample(own.of(words.LAST, (), unseen.LAST), 6)
+    firsts = [
+        *rng.sample(own.of(words.FEMALE, (), unseen.FEMALE), 3),
+        *rng.sample(own.of(words.MALE, (), unseen.MALE), 3),
+    ]
     rng.shuffle(firsts)
     names = [Name(first, last) for first, last in zip(firsts, lasts, strict=True)]
-    street, city = rng.choice(own.of(words.STREETS)), rng.choice(own.of(words.CITIES))
+    street = rng.choice(own.of(words.STREETS, (), unseen.STREETS))
+    city = rng.choice(own.of(words.CITIES, (), unseen.CITIES))
     address = f"{digits(rng, 3)} {street} {city}, {rng.choice(words.STATES)} {digits(rng, 5)}"
-    calls = () if half == "final" else tuple((name, filled(rng, form)) for name, form in rng.sample(widened.CALLS, 4))
-    character_set, foreign = rng.choice(own.of(words.FOREIGN)) if rng.random() < 0.12 else ("ISO_IR 100", "")
+    calls = (
+        () if half != "development" else tuple((name, filled(rng, form)) for name, form in rng.sample(widened.CALLS, 4))
+    )
+    character_set, foreign = (
+        rng.choice(own.of(words.FOREIGN, (), unseen.FOREIGN)) if rng.random() < 0.12 else ("ISO_IR 100", "")
+    )
     return Person(
         name=names[0],
-        sex="F" if names[0].first in words.FEMALE else "M",
+        sex="F" if names[0].first in {*words.FEMALE, *unseen.FEMALE} else "M",
         born=day_in(rng, 1915, 1922) if rng.random() < 0.07 else day_in(rng, 1932, 1999),
         mrn=digits(rng, 10),
         ssn=f"{digits(rng, 3)}-{digits(rng, 2)}-{digits(rng, 4)}",
@@ -107,9 +116,10 @@ def person(rng: random.Random, half: Half) -> Person:
         performing=names[3],
         reading=names[4],
         operator=names[5],
-        hospital=rng.choice(own.of(words.HOSPITALS)),
-        ward=rng.choice(own.of(words.WARDS)),
+        hospital=rng.choice(own.of(words.HOSPITALS, (), unseen.HOSPITALS)),
+        ward=rng.choice(own.of(words.WARDS, (), unseen.WARDS)),
         character_set=character_set,
         foreign=foreign,
         calls=calls,
+        half=half,
     )

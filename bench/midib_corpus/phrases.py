@@ -136,6 +136,13 @@ STYLES: tuple[tuple[Style, int], ...] = (
 )
 
 
+def unseen_styles() -> tuple[tuple[Style, int], ...]:
+    """The unseen half's, whose module is made of this one's parts."""
+    from bench.midib_corpus import unseen_phrases
+
+    return unseen_phrases.STYLES
+
+
 def clashes(kept: str, planted: str) -> bool:
     """True when the two cannot be told apart by substrings: then no output could pass both checks."""
     low = kept.lower()
@@ -144,8 +151,9 @@ def clashes(kept: str, planted: str) -> bool:
 
 def planted_in(text: str, who: Person, rng: random.Random, day: dt.date, *, limit: int = 64) -> Phrase | None:
     """`text` with something planted, at most `limit` characters long; None where no style fits."""
+    styles = STYLES if who.half != "unseen" else unseen_styles()
     for _ in range(12):
-        style = rng.choices([style for style, _ in STYLES], [weight for _, weight in STYLES])[0]
+        style = rng.choices([style for style, _ in styles], [weight for _, weight in styles])[0]
         typed, planted, category = style(text, who, rng, day)
         if len(typed.encode()) <= limit and not clashes(text, planted):
             return Phrase(typed, text, planted, category, text)

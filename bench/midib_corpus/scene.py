@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.midib_corpus import clinical, widened
+from bench.midib_corpus import clinical, unseen, widened
 from bench.midib_corpus.people import Person, digits
 from bench.midib_corpus.phrases import Phrase, letter, planted_in
 from bench.midib_corpus.widened import fitting
@@ -87,8 +87,10 @@ def maybe(text: str, study: Study | tuple[Person, dt.date], rng: random.Random, 
 def new_study(who: Person, modality: str, day: dt.date, rng: random.Random, own: Words, days: int) -> Study:
     """A study; what it says is drawn from `own`."""
     at = (who, day)
-    text = rng.choice(own.of(clinical.STUDIES[modality], writable(widened.STUDIES[modality], who)))
-    history, more = rng.sample(own.of(clinical.HISTORIES, widened.HISTORIES), 2)
+    text = rng.choice(
+        own.of(clinical.STUDIES[modality], writable(widened.STUDIES[modality], who), unseen.STUDIES[modality])
+    )
+    history, more = rng.sample(own.of(clinical.HISTORIES, widened.HISTORIES, unseen.HISTORIES), 2)
     return Study(
         who=who,
         uid=fresh_uid(rng),
@@ -99,10 +101,10 @@ def new_study(who: Person, modality: str, day: dt.date, rng: random.Random, own:
         number=digits(rng, 6),
         description=maybe(text, at, rng, 0.45),
         history=letter(history, more, who, rng, day) if rng.random() < 0.6 else None,
-        alert=maybe(rng.choice(own.of(clinical.ALERTS, widened.ALERTS)), at, rng, 0.3),
+        alert=maybe(rng.choice(own.of(clinical.ALERTS, widened.ALERTS, unseen.ALERTS)), at, rng, 0.3),
         comment=letter(
-            rng.choice(own.of(clinical.ADVICE, widened.ADVICE)),
-            rng.choice(own.of(clinical.COMMENTS, widened.COMMENTS)),
+            rng.choice(own.of(clinical.ADVICE, widened.ADVICE, unseen.ADVICE)),
+            rng.choice(own.of(clinical.COMMENTS, widened.COMMENTS, unseen.COMMENTS)),
             who,
             rng,
             day,
@@ -122,14 +124,27 @@ def new_series(study: Study, modality: str, rng: random.Random, own: Words, bloc
         rng=rng,
         own=own,
         description=maybe(
-            rng.choice(own.of(clinical.SERIES[modality], writable(widened.SERIES[modality], study.who))),
+            rng.choice(
+                own.of(
+                    clinical.SERIES[modality], writable(widened.SERIES[modality], study.who), unseen.SERIES[modality]
+                )
+            ),
             study,
             rng,
             0.4,
         ),
-        protocol=maybe(rng.choice(own.of(clinical.PROTOCOLS[modality], widened.PROTOCOLS[modality])), study, rng, 0.35),
+        protocol=maybe(
+            rng.choice(own.of(clinical.PROTOCOLS[modality], widened.PROTOCOLS[modality], unseen.PROTOCOLS[modality])),
+            study,
+            rng,
+            0.35,
+        ),
         step=maybe(
-            rng.choice(own.of(clinical.STUDIES[modality], writable(widened.STUDIES[modality], study.who))),
+            rng.choice(
+                own.of(
+                    clinical.STUDIES[modality], writable(widened.STUDIES[modality], study.who), unseen.STUDIES[modality]
+                )
+            ),
             study,
             rng,
             0.3,

@@ -1,6 +1,7 @@
-"""Names, places and numbers of people who do not exist, in two halves that share no word.
+"""Names, places and numbers of people who do not exist, in halves that share no word.
 
-`development` is what a cleaner may be improved on; `final` is what it is scored on. Shares no list with the product:
+`development` is what a cleaner may be improved on; `final` was held out until its misses were looked at; `unseen` (in a
+module of that name) took its place. Shares no list with the product:
 nothing here is read from `policies/` or `gateway/`, and nothing there may be read from here.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-Half = Literal["development", "final"]
+Half = Literal["development", "final", "unseen"]
 T = TypeVar("T")
 
 
@@ -82,8 +83,12 @@ class Words:
 
     half: Half
 
-    def of(self, words: Sequence[T], more: Sequence[T] = ()) -> list[T]:
-        """Every second entry: a word is in one half or the other. `more` is in the development half only."""
+    def of(self, words: Sequence[T], more: Sequence[T] = (), unseen: Sequence[T] = ()) -> list[T]:
+        """Every second entry: a word is in one half or the other. `more` is in the development half only, `unseen` is
+        all of the unseen one.
+        """
+        if self.half == "unseen":
+            return list(unseen)
         if self.half == "development":
             return [*list(words)[0::2], *more]
         return list(words)[1::2]

@@ -37,12 +37,17 @@ Turned = tuple[Map, Map]
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """`score` is the correlation, in units of what counts as seen; `rows` and `columns` are the window in `surface`."""
+    """`score` is the correlation, in units of what counts as seen; `rows` and `columns` are the window in `surface`.
+
+    `size` is that of the average face there, `row` the first of its rows (of 2 mm, unscaled) that the window shows.
+    """
 
     score: float
     surface: Surface
     rows: slice
     columns: slice
+    size: float
+    row: int
 
     def depth_mm(self) -> Map:
         """The surface in the window, [height, across]."""
@@ -81,7 +86,8 @@ def _best(seen: Surface) -> Face | None:
             row, column = (int(one) for one in np.unravel_index(int(np.argmax(score)), score.shape))
             if best is None or score[row, column] > best.score:
                 window = slice(row * STEP, (row + rows) * STEP), slice(column * STEP, (column + columns) * STEP)
-                best = Face(float(score[row, column]), seen, *window)
+                first = UPPER_ROW if part == "upper" else 0
+                best = Face(float(score[row, column]), seen, *window, size, first)
     return best
 
 

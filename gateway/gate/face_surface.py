@@ -13,6 +13,7 @@ GRID_MM = 2.0
 SHARE = 0.25  # of the way from air to typical tissue where the surface lies
 CT_SURFACE = -300.0
 Matrix = NDArray[np.float64]
+FAINT = 0.05  # of the brightest uptake of a tracer: about that of skin
 MIN_PIECE = 400  # voxels of 8 mm3: dust in the air is no surface
 
 
@@ -47,6 +48,16 @@ def level_of(values: NDArray[np.float32], *, hounsfield: bool) -> float:
         split = (float(low.mean()) + float(high.mean())) / 2
     air = float(np.median(values[values <= split]))
     return air + SHARE * (float(np.median(values[values > split])) - air)
+
+
+def uptake_scale(values: NDArray[np.float32]) -> float:
+    """The uptake of what is faint, in the units of `values`; above 0. Of the original, for both sides."""
+    return max(FAINT * float(np.percentile(values, 99.5)), float(np.finfo(np.float32).tiny))
+
+
+def compressed(volume: Volume, scale: float) -> Volume:
+    """log(1 + value / scale): skin, at a tenth of the brain's uptake, stands out of the air. Negative noise is air."""
+    return Volume(np.log1p(np.maximum(volume.values, 0) / np.float32(scale)).astype(np.float32), volume.affine)
 
 
 def surface(volume: Volume, level: float, pitch: float = 0.0) -> Surface:

@@ -7,6 +7,8 @@ of "Room 412 bed 2" the numbers go.
 
 from __future__ import annotations
 
+from gateway.header.descriptors_initials import by_initial
+
 _WORD = r"[A-ZÀ-ÞА-Я][\w'’.-]*"
 NAMED = rf"(?-i:{_WORD})"
 _STATES = (
@@ -59,10 +61,29 @@ _FRENCH = (
     r"|place|route|cours)"
     rf"\s(?:(?:de|du|des|la|le|les|d'|l')\s?)*{NAMED}(?:[ -]{NAMED})*{_TAIL}"
 )
+_ROMANCE_STREETS = by_initial(
+    [
+        r"calle",
+        r"c/",
+        r"avda\.?",
+        r"avenida",
+        r"av\.",
+        r"paseo",
+        r"plaza",
+        r"rua",
+        r"travessa",
+        r"via",
+        r"viale",
+        r"v\.le",
+        r"piazza",
+        r"p\.zza",
+        r"corso",
+        r"carrer",
+        r"largo",
+    ]
+)
 _ROMANCE = (
-    r"(?<![^\W\d_])(?:calle|c/|avda\.?|avenida|av\.|paseo|plaza|rua|travessa|via|viale|v\.le|piazza|p\.zza"
-    r"|corso|carrer|"
-    rf"largo)\s(?:(?:de|da|do|das|dos|dei|degli|del|della|delle|la|las|los)\s)*{NAMED}(?:\s(?:(?:de|da|do|del"
+    rf"(?:{_ROMANCE_STREETS})\s(?:(?:de|da|do|das|dos|dei|degli|del|della|delle|la|las|los)\s)*{NAMED}(?:\s(?:(?:de|da|do|del"
     rf"|la)\s)?{NAMED})*,?\s+"
     rf"(?:n[º°.]\s?)?\d{{1,4}}(?!\d){_TAIL}"
 )
@@ -88,17 +109,15 @@ _UK_AREAS = (
 )
 _UK_CODE = rf"(?-i:(?<!\w)(?:{_UK_AREAS})\d[\dA-Z]?\s\d[ABD-HJLNP-UW-Z]{{2}})(?!\w)"
 _CANADIAN_CODE = r"(?-i:(?<!\w)(?:AB|BC|MB|NB|NL|NS|ON|PE|QC|SK),?\s+[ABCEGHJ-NPRSTVXY]\d[A-Z]\s?\d[A-Z]\d)(?!\w)"
+_ROOMS = ["room", "zimmer", "chambre", "habitaci[oó]n", "kamer", "stanza", "quarto", "sala", "pokój", "палата"]
 _ROOM = (
-    r"(?<![^\W\d_])(?:room|(?-i:rm|Rm)\.?|zimmer|chambre|habitaci[oó]n|kamer|stanza|quarto|sala|pokój"
-    r"|палата)\s*(?:no\.?|nr\.?|n[º°]|#)?\s*"
+    rf"(?:{by_initial(_ROOMS)}|(?-i:[rR])(?-i:m)\.?)\s*(?:no\.?|nr\.?|n[º°]|#)?\s*"
     r"(?P<room>\d{2,5}(?:-\d{1,4})?\s?[a-z]?(?!\w)(?:\s*[,/-]?\s*(?:bed|bett|lit|cama|letto|leito)\s*\w{1,3})?)"
 )
 
-ADDRESSES = (
-    _US_WITH_STATE,
-    _US_SURE,
-    rf"(?P<street>{_US_BY_FORM})",
-    _FRENCH,
+# By what they begin with; beside each other in the order in which they count.
+FROM_DIGITS = (_US_WITH_STATE, _US_SURE, rf"(?P<street>{_US_BY_FORM})", _FRENCH)
+FROM_LETTERS = (
     _ROMANCE,
     _GERMANIC,
     _SLAVIC,
@@ -106,10 +125,11 @@ ADDRESSES = (
     _ROOM,
     r"(?<!\w)(?:apt|suite|ste)\.?\s*\d{1,5}[a-z]?(?!\w)|(?<!\w)flat\s\d{1,4}[a-z]?(?=,)",
     _TOWN,
-    rf",\s*{_US_STATE}",
     r"(?<!\w)(?:p\.?\s?o\.?\s?box|postfach|bo[iî]te postale|b\.?p\.|apartado|skr\.\s?poczt\.)\s*\d{2,}",
     r"(?<!\w)(?:box|psc|unit)\s*\d{2,}[ ,]+(?:box \d+ )?[ADF]PO\s+A[AEP]\s+\d{5}",
     rf"(?<!\w)(?:D|CH|A|F|I|B|L|NL|PL|CZ)-\d{{4,5}}(?!\d)(?:\s+{NAMED})?",
     _UK_CODE,
     _CANADIAN_CODE,
 )
+INSIDE_WORDS = (_GERMANIC, _EAST_ASIAN, _TOWN)
+FROM_COMMA = (rf",\s*{_US_STATE}",)

@@ -53,15 +53,24 @@ _IN_WORDS = re.compile(
     rf"|(?P<dutch>{_DUTCH})(?=[ -]?(?:jaar|jarige)))",
     re.IGNORECASE,
 )
-_MAYBE_WORDS = re.compile("nine|hundr|neunzig|vingt|nonante|cent|noven|cien|cem|novan|negentig|honderd", re.IGNORECASE)
+_WORDS = "nine|hundr|neunzig|vingt|nonante|cent|noven|cien|cem|novan|negentig|honderd"
+_MAYBE_LOWER, _MAYBE_WORDS = re.compile(_WORDS), re.compile(_WORDS, re.IGNORECASE)
+_MAYBE_FIGURES = re.compile(r"9\d|1[0-3]\d")
 
 
 def old_ages_in(text: str) -> Iterator[tuple[int, int, str]]:
     """Spans of ages over 89, with what is written instead."""
-    for match in _AGES.finditer(text):
-        start, end = match.span(match.lastgroup or 0)
-        if int(text[start:end]) > MAX_AGE_YEARS - 1:
-            yield start, end, str(MAX_AGE_YEARS)
-    if _MAYBE_WORDS.search(text):
+    if _MAYBE_FIGURES.search(text):
+        for match in _AGES.finditer(text):
+            start, end = match.span(match.lastgroup or 0)
+            if int(text[start:end]) > MAX_AGE_YEARS - 1:
+                yield start, end, str(MAX_AGE_YEARS)
+    if _may_be_in_words(text):
         for match in _IN_WORDS.finditer(text):
             yield *match.span(), str(MAX_AGE_YEARS)
+
+
+def _may_be_in_words(text: str) -> bool:
+    if text.isascii():  # elsewhere lower case is not all that case means
+        return _MAYBE_LOWER.search(text.lower()) is not None
+    return _MAYBE_WORDS.search(text) is not None

@@ -32,7 +32,8 @@ _HOUSE_TAILS = _set("system systems network partners authority district academy 
 _TOWNS = _set("mount mt port fort lake saint st san santa los las cape glen north south east west bad sankt")
 _TOWN_GAP = re.compile(r"\.?[ \t]{1,2}")
 _SPACE = re.compile(r"[\s'’&.-]{1,3}")
-MAX_HOUSE_TOKENS = 4
+MAX_HOUSE_TOKENS, MAX_TOWN_TOKENS = 4, 3
+_PLACE_PREPOSITIONS = _set("in from at near to aus von nach bei de a em da van uit te z w")
 
 
 def house(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
@@ -94,10 +95,34 @@ def _is_saint(text: str, tokens: Sequence[Token], index: int) -> bool:
     return fold(saint.text) in _SAINTS and saint.text.istitle() and behind.text.istitle() and beside is not None
 
 
-def is_town(text: str, before: Token, token: Token) -> bool:
-    """The Mount of Mount Unknown."""
-    return (
-        before.text.istitle()
-        and fold(before.text) in _TOWNS
-        and bool(_TOWN_GAP.fullmatch(text, before.end, token.start))
-    )
+def town(text: str, tokens: Sequence[Token], index: int) -> Iterator[Span]:
+    """What belongs to a masked word that may be a town's."""
+    before = tokens[index - 1] if index else None
+    mount = before is not None and before.text.istitle() and fold(before.text) in _TOWNS
+    if before is not None and mount and _TOWN_GAP.fullmatch(text, before.end, tokens[index].start):
+        yield before.start, before.end  # the Mount of Mount Unknown
+    yield from _town_behind(text, tokens, index)
+
+
+def _town_behind(text: str, tokens: Sequence[Token], index: int) -> Iterator[Span]:
+    """All of "in Unknown Bay Point" and "from Nether Unknown": capitalised words behind a preposition, one masked.
+
+    Only where the words before it are written small: elsewhere capitals say nothing.
+    """
+    first = last = index
+    while first and last - first < MAX_TOWN_TOKENS and _is_capitalised(text, tokens, first - 1, first):
+        first -= 1
+    while last + 1 < len(tokens) and last - first < MAX_TOWN_TOKENS and _is_capitalised(text, tokens, last, last + 1):
+        last += 1
+    if first == last or first == 0:
+        return
+    before = tokens[first - 1]
+    small = before.text in _PLACE_PREPOSITIONS and _TOWN_GAP.fullmatch(text, before.end, tokens[first].start)
+    if small and (first == 1 or not tokens[first - 2].text.istitle()):
+        yield tokens[first].start, tokens[last].end
+
+
+def _is_capitalised(text: str, tokens: Sequence[Token], first: int, second: int) -> bool:
+    """True for two neighbours of which both may be part of a town's name."""
+    both = all(tokens[at].text.istitle() and tokens[at].text.isalpha() for at in (first, second))
+    return both and _TOWN_GAP.fullmatch(text, tokens[first].end, tokens[second].start) is not None

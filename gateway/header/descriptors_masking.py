@@ -26,8 +26,10 @@ from gateway.header.descriptors_dates import dates_in
 from gateway.header.descriptors_folding import fold, is_ideographic
 from gateway.header.descriptors_houses import known_houses
 from gateway.header.descriptors_own import OwnWords
+from gateway.header.descriptors_own_spans import own_spans
 from gateway.header.descriptors_patterns import forms_in
 from gateway.header.descriptors_people import people_in
+from gateway.header.descriptors_titles import cues_in
 from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import UNITS, Words
 
@@ -47,9 +49,13 @@ Change = tuple[int, int, str]  # start, end, what is written instead
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text shows without knowing whose it is: its tokens, which of them nobody knows, spans to mask, ages."""
+    """What a text shows without knowing whose it is: its tokens, which of them nobody knows, spans to mask, ages.
+
+    `cues` are the tokens that may say who somebody is, by their numbers.
+    """
 
     tokens: tuple[Token, ...]
+    cues: tuple[int, ...]
     unknown: tuple[Span, ...]
     forms: tuple[Span, ...]
     ages: tuple[Change, ...]
@@ -64,9 +70,11 @@ class Masked:
 
 
 def _unknown_in(text: str, tokens: Sequence[Token], words: Words) -> Iterable[Span]:
-    safe = [match.span() for match in words.phrases.finditer(text)]
-    for index, token in enumerate(tokens):
-        if words.stays(token.text) or any(start <= token.start and token.end <= end for start, end in safe):
+    strange = [index for index, token in enumerate(tokens) if not words.stays(token.text)]
+    safe = [match.span() for match in words.phrases.finditer(text)] if strange else []
+    for index in strange:
+        token = tokens[index]
+        if any(start <= token.start and token.end <= end for start, end in safe):
             continue
         if any(map(is_ideographic, token.text)):
             yield from ((token.start + a, token.start + b) for a, b in words.unknown_characters(token.text))
@@ -108,7 +116,7 @@ def _read(text: str, words: Words) -> Reading:
     forms += known_houses(text, tokens, words)
     ages = [age for age in old_ages_in(text) if not any(start <= age[0] < end for start, end in forms)]
     unknown = [span for span in _unknown_in(text, tokens, words) if not any(a <= span[0] < b for a, b, _ in ages)]
-    return Reading(tuple(tokens), tuple(unknown), tuple(forms), tuple(ages))
+    return Reading(tuple(tokens), cues_in(tokens), tuple(unknown), tuple(forms), tuple(ages))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -121,26 +129,40 @@ def masked(text: str, own: OwnWords) -> Masked:
     """A descriptor cleaned by own words, forms, titles and the allow-list."""
     unknown: list[str] = []
     for _ in range(MAX_PASSES):
-        reading = reading_of(text, own.words)
-        mine = list(own.spans(text, reading.tokens))
-        known_spans = [*mine, *reading.forms]
-        people = people_in(text, reading.tokens, mine, reading.unknown, own.words)
-        changes = [(start, end, "") for start, end in (*known_spans, *reading.unknown, *people)]
-        if not changes and not reading.ages:
+        left, strange = _masked_once(text, own)
+        unknown += strange
+        if left is None:
             break
-        unknown += [
-            text[start:end]
-            for start, end in reading.unknown
-            if not any(a < end and start < b for a, b in (*known_spans, *people))
-        ]
-        text = _without(text, [*changes, *reading.ages])
+        text = left
     return Masked(text, tuple(unknown))
+
+
+def _masked_once(text: str, own: OwnWords) -> tuple[str | None, tuple[str, ...]]:
+    """What one reading leaves of a text, None when all stays, and what went only for being unknown."""
+    return _masked_with(text, tuple(own_spans(own, text, reading_of(text, own.words).tokens)), own.words)
+
+
+@lru_cache(maxsize=1 << 12)
+def _masked_with(text: str, mine: tuple[Span, ...], words: Words) -> tuple[str | None, tuple[str, ...]]:
+    """The same where the own words stand at `mine`: whose they are does not matter."""
+    reading = reading_of(text, words)
+    people = people_in(text, reading.tokens, reading.cues, mine, reading.unknown, words)
+    if not (mine or reading.forms or reading.unknown or people or reading.ages):
+        return None, ()
+    known_spans = [*mine, *reading.forms]
+    strange = [
+        text[start:end]
+        for start, end in reading.unknown
+        if not any(a < end and start < b for a, b in (*known_spans, *people))
+    ]
+    changes = [(start, end, "") for start, end in (*known_spans, *reading.unknown, *people)]
+    return _without(text, [*changes, *reading.ages]), tuple(strange)
 
 
 def without_own(text: str, own: OwnWords) -> str:
     """A text that stays for being technical, without own names, numbers and dates."""
     for _ in range(MAX_PASSES):
-        spans = list(own.spans(text, tokens_of(text), TECHNICAL_LETTERS))
+        spans = own_spans(own, text, tokens_of(text), TECHNICAL_LETTERS)
         if not spans:
             break
         text = _without(text, [(start, end, "") for start, end in spans])

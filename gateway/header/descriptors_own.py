@@ -1,36 +1,34 @@
-"""What an object says of its own people, numbers, dates and places, and where that stands in its texts.
+"""What an object says of its own people, numbers, dates and places, as words that its texts may not repeat.
 
 Parts of names count in any order, case, spelling and with any separator. A part that is a technical word first (HEAD,
 Long, Philips) counts only beside another part or initial of the same name. Numbers count whole, across separators, and
-by their long runs of digits. Compiled once for the many objects of one study that say the same.
+by their long runs of digits. Gathered once for the many objects of one study that say the same; where they stand in a
+text is found by `descriptors_own_spans`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise, permutations
+from itertools import permutations
 from typing import NamedTuple
 
 from gateway.header.descriptors_dates import number_of
 from gateway.header.descriptors_folding import fold, is_ideographic, name_spellings, spellings
-from gateway.header.descriptors_tokens import Span, Token, tokens_of
+from gateway.header.descriptors_tokens import NO_TRAIT, Trait, tokens_of
 from gateway.header.descriptors_words import Words
 
 INSIDE_LETTERS, ALONE_LETTERS = 6, 3  # shortest name part that counts inside a longer word, and as a word
 ID_CHARACTERS, ID_DIGITS, INSIDE_ID_CHARACTERS, GLUED_LETTERS = 5, 3, 8, 8
-PHRASE_CHARACTERS, MAX_NAME_PARTS, MAX_ID_TOKENS = 8, 6, 8
+PHRASE_CHARACTERS, MAX_NAME_PARTS = 8, 6
+MAX_REMEMBERED = 4096  # tokens
+COMPACT_DIGITS, COMPACT = 8, -1  # of a date written together, which is no number of a date
 _NOT_NAMES = """
 dr prof med mr mrs ms md phd jr sr ii iii iv von van vom zu der den de del della di da do dos du la le les el al bin ben
 ibn st anon anonym anonymous anonymized anonymised none null unknown unnamed noname removed deidentified
 """
 NOT_NAMES = frozenset(_NOT_NAMES.split())
-_BETWEEN_NAMES = re.compile(r"[\s^,.;_\-/='\"()]{0,3}")
-_BETWEEN_DIGITS = re.compile(r"[\s^,\-./()_:#]{0,2}")
-_SLASHED = re.compile(r"(?<![^\W_])[^\W\d_]/[^\W\d_](?![^\W_])")
-_ATTACHED = re.compile(r"\.([^\W\d_]{4,})")
-_CONTRAST = re.compile(r"\+[^\W\d_]|[^\W\d_]\+|[^\W\d_]-(?![^\W_])")  # +C, C+, C-
 _PIECES = re.compile(r"[,;\r\n\t^]+")
 _DIGIT_RUNS = re.compile(r"\d+")
 
@@ -62,8 +60,10 @@ class OwnWords:
     short_numbers: set[str] = field(default_factory=set)
     phrases: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     days: set[tuple[int, int, int]] = field(default_factory=set)
-    _inside: re.Pattern[str] | None = None
-    _prefixes: frozenset[str] = frozenset()
+    _initials_of_numbers: frozenset[str] = frozenset()
+    _anywhere: tuple[str, ...] = ()  # names and numbers that count inside a longer word
+    _bounded: tuple[tuple[str, Callable[[str], bool], Callable[[str], bool], bool], ...] = ()
+    traits: dict[str, Trait] = field(default_factory=dict)  # by token: ask `trait` for those that are not there
 
     @classmethod
     def of(cls, said: Iterable[Said], words: Words) -> OwnWords:
@@ -71,7 +71,7 @@ class OwnWords:
         take = {NAME: own._name, NUMBER: own._number, LABEL: own._label, PLACE: own._place, DATE: own._date}
         for number, (role, text) in enumerate(sorted(said)):
             take.get(role, own._loose)(text, number)
-        own._compile()
+        own._prepare()
         return own
 
     def _name(self, text: str, number: int) -> None:
@@ -159,138 +159,80 @@ class OwnWords:
         elif sum(map(str.isdecimal, text)) >= 4 and any(map(str.isalpha, text)) and len(tokens_of(text)) == 1:
             self._take_number(text, shortest=ID_CHARACTERS)
 
-    def _compile(self) -> None:
-        parts = [re.escape(one) for one in self.glued | {one for one in self.strong if len(one) >= INSIDE_LETTERS}]
-        parts += [rf"(?<![^\W\d_]){re.escape(one)}(?![^\W\d_])" for one in self.strong if len(one) < INSIDE_LETTERS]
-        for one in self.numbers:
-            if len(one) >= INSIDE_ID_CHARACTERS and not one.isdecimal():
-                parts.append(re.escape(one))
-            else:
-                before = r"(?<!\d)0*" if one[0].isdecimal() else r"(?<![^\W\d_])"
-                after = r"(?!\d)" if one[-1].isdecimal() else r"(?![^\W\d_])"
-                parts.append(before + re.escape(one) + after)
-        self._inside = re.compile("|".join(sorted(parts, key=len, reverse=True))) if parts else None
-        self._prefixes = frozenset(one[:1] for one in self.numbers) | ({"0"} if self.numbers else frozenset())
+    def _prepare(self) -> None:
+        anywhere = self.glued | {one for one in self.strong if len(one) >= INSIDE_LETTERS}
+        anywhere |= {one for one in self.numbers if len(one) >= INSIDE_ID_CHARACTERS and not one.isdecimal()}
+        self._anywhere = tuple(sorted(anywhere))
+        if self.numbers:
+            self._initials_of_numbers = frozenset({"0", *(one[0] for one in self.numbers)})
+        names = [(one, _is_letter, _is_letter, False) for one in self.strong if len(one) < INSIDE_LETTERS]
+        numbers = [(one, _like(one[0]), _like(one[-1]), one[0].isdecimal()) for one in self.numbers - anywhere]
+        self._bounded = tuple(sorted([*names, *numbers], key=lambda part: part[0]))
 
-    # Looking for them
+    def trait(self, token: str) -> Trait:
+        """What a token is to the object. Remembered: the texts of a study are made of few words."""
+        found = self.traits.get(token)
+        if found is None:
+            found = self._trait(token)
+            if len(self.traits) >= MAX_REMEMBERED:
+                self.traits.clear()
+            self.traits[token] = found
+        return found
 
-    def spans(self, text: str, tokens: Sequence[Token], least: int = ALONE_LETTERS) -> Iterator[Span]:
-        """Where own words stand; of names, those of at least so many letters."""
-        for name in self.ideographic:
-            at = text.find(name)
-            while at >= 0:
-                yield at, at + len(name)
-                at = text.find(name, at + 1)
-        if not tokens:
-            return
-        yield from self._names(text, tokens, least)
-        if self.numbers or self.short_numbers:
-            yield from self._numbers(text, tokens)
-        if self.phrases:
-            yield from self._phrases(tokens)
-        if self.days:
-            yield from self._days(tokens)
+    def _trait(self, token: str) -> Trait:
+        folded = fold(token)
+        found = Trait(
+            self._is_strong(token),
+            frozenset(number for one in spellings(token) for number in self.weak.get(one, ())),
+            len(token) == 1 and folded in self.initials,
+            self._begins_number(folded),
+            folded in self.phrases,
+            self._date_number(token),
+        )
+        return NO_TRAIT if found == NO_TRAIT else found
+
+    def _begins_number(self, folded: str) -> bool:
+        """Zeros before a number do not count, unless nothing else is there."""
+        if folded[:1] not in self._initials_of_numbers:
+            return False
+        begins = (folded, folded.lstrip("0") or folded)
+        return any(one.startswith(begins) for one in self.numbers)
+
+    def _date_number(self, token: str) -> int | None:
+        if not self.days:
+            return None
+        return COMPACT if len(token) == COMPACT_DIGITS and token.isdecimal() else number_of(token)
 
     def is_strong(self, token: str, least: int = ALONE_LETTERS) -> bool:
         """True when a token holds a name of at least so many letters, or a number of the object."""
+        return len(token) >= least and self.trait(token).strong
+
+    def _is_strong(self, token: str) -> bool:
         found = spellings(token)
-        if len(token) < least:
-            return False
         if not found.isdisjoint(self.strong) or not found.isdisjoint(self.short_numbers):
             return True
-        inside = self._inside
-        return inside is not None and any(inside.search(one) for one in found) and not self.words.is_core(fold(token))
+        return len(token) > 1 and any(map(self._is_inside, found)) and not self.words.is_core(fold(token))
 
-    def _names(self, text: str, tokens: Sequence[Token], least: int) -> Iterator[Span]:
-        run: list[tuple[Token, bool, frozenset[int], bool]] = []
-        for token in tokens:
-            strong = self.is_strong(token.text, least)
-            weak = frozenset(number for one in spellings(token.text) for number in self.weak.get(one, ()))
-            contrast = _CONTRAST.search(text, max(0, token.start - 1), token.end + 2) is not None
-            slashed = any(_SLASHED.match(text, max(0, at)) for at in (token.start - 2, token.start))  # W/O, S/P
-            capital = token.text.isupper() or text.islower()
-            initial = len(token.text) == 1 and capital and fold(token.text) in self.initials
-            initial = initial and not contrast and not slashed and not self._begins_a_word(text, token)
-            if run and not ((strong or weak or initial) and _goes_on(text, run[-1][0], token)):
-                yield from self._run(text, run)
-                run = []
-            if strong or weak or initial:
-                run.append((token, strong, weak, initial))
-        yield from self._run(text, run)
-
-    def _begins_a_word(self, text: str, token: Token) -> bool:
-        """True for the Q of Q.Clear: a dot and a technical word are attached to it."""
-        attached = _ATTACHED.match(text, token.end)
-        return attached is not None and self.words.is_core(fold(attached[1]))
-
-    def _run(self, text: str, run: list[tuple[Token, bool, frozenset[int], bool]]) -> Iterator[Span]:
-        """Own parts and initials beside each other. A single L or R at the edge is a side, unless a dot follows."""
-        pairs = {fold(token.text): weak for token, _, weak, _ in run if weak}
-        together = any(a & b for (_, a), (_, b) in permutations(pairs.items(), 2))
-        if not together and not any(strong for _, strong, _, _ in run):
-            return
-        last = len(run) - 1
-        for index, (token, strong, weak, initial) in enumerate(run):
-            side = initial and not strong and not weak and index in (0, last) and token.text in ("L", "R")
-            if side and text[token.end : token.end + 1] != ".":
-                continue
-            yield token.start, token.end
-
-    def _numbers(self, text: str, tokens: Sequence[Token]) -> Iterator[Span]:
-        folded = [fold(token.text) for token in tokens]
-        for first in range(len(tokens)):
-            if folded[first][:1] not in self._prefixes:
-                continue
-            joined = ""
-            for last in range(first, min(first + MAX_ID_TOKENS, len(tokens))):
-                if last > first and not _BETWEEN_DIGITS.fullmatch(text, tokens[last - 1].end, tokens[last].start):
-                    break
-                joined += folded[last]
-                if joined in self.numbers or (folded[first].strip("0") and joined.lstrip("0") in self.numbers):
-                    yield tokens[first].start, tokens[last].end
-
-    def _phrases(self, tokens: Sequence[Token]) -> Iterator[Span]:
-        folded = [fold(token.text) for token in tokens]
-        for first, word in enumerate(folded):
-            for phrase in self.phrases.get(word, ()):
-                if tuple(folded[first : first + len(phrase)]) == phrase:
-                    yield tokens[first].start, tokens[first + len(phrase) - 1].end
-
-    def _days(self, tokens: Sequence[Token]) -> Iterator[Span]:
-        """Own dates as three numbers in any order with anything between, or a day beside a month's name."""
-        numbers = [number_of(token.text) for token in tokens]
-        for at, (one, two) in enumerate(pairwise(numbers)):
-            if one is None or two is None:
-                continue
-            three = numbers[at + 2] if at + 2 < len(numbers) else None
-            named = not (tokens[at].text.isdecimal() and tokens[at + 1].text.isdecimal())
-            short = all(len(token.text) == 2 for token in tokens[at : at + 3])
-            for year, month, day in self.days:
-                years = (year, year % 100) if short else (year,)
-                if three is not None and any((one, two, three) in _orders(y, month, day) for y in years):
-                    yield tokens[at].start, tokens[at + 2].end
-                elif named and (one, two) in ((day, month), (month, day)):
-                    yield tokens[at].start, tokens[at + 1].end
-        for token in tokens:
-            if len(token.text) == 8 and token.text.isdecimal():
-                yield from ((token.start, token.end) for day in self.days if token.text in _compact(*day))
-
-
-def _goes_on(text: str, before: Token, token: Token) -> bool:
-    """True when a token may belong to the same name: an initial does not begin the next sentence."""
-    between = text[before.end : token.start]
-    if _BETWEEN_NAMES.fullmatch(between) is None:
+    def _is_inside(self, word: str) -> bool:
+        """True when a folded word holds a name or number: a short name not between letters, a number not between
+        digits, whatever zeros stand before it."""
+        for one in self._anywhere:  # a loop, for it is asked of every new word
+            if one in word:
+                return True
+        for one, goes_before, goes_behind, zeros in self._bounded:
+            at = word.find(one)
+            while at >= 0:
+                end = at + len(one)
+                before = word[:at].rstrip("0") if zeros else word[:at]
+                if not goes_before(before[-1:]) and not goes_behind(word[end : end + 1]):
+                    return True
+                at = word.find(one, at + 1)
         return False
-    return len(token.text) > 1 or len(before.text) == 1 or not ("\n" in between or between.startswith("."))
 
 
-def _orders(year: int, month: int, day: int) -> tuple[tuple[int, int, int], ...]:
-    return (year, month, day), (day, month, year), (month, day, year)
+def _is_letter(char: str) -> bool:
+    return char.isalnum() and not char.isdecimal()
 
 
-def _compact(year: int, month: int, day: int) -> tuple[str, ...]:
-    return (
-        f"{year:04d}{month:02d}{day:02d}",
-        f"{day:02d}{month:02d}{year:04d}",
-        f"{month:02d}{day:02d}{year:04d}",
-    )
+def _like(char: str) -> Callable[[str], bool]:  # what may not go on beside a number that ends with it
+    return str.isdecimal if char.isdecimal() else _is_letter

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from pydicom._uid_dict import UID_dictionary
 
-from gateway.header.descriptors_addresses import ADDRESSES
+from gateway.header.descriptors_addresses import FROM_COMMA, FROM_DIGITS, FROM_LETTERS, INSIDE_WORDS
+from gateway.header.descriptors_initials import by_initial
 
 _TOP_LEVEL = "com|org|net|edu|gov|mil|info|health|hospital|clinic|int|eu|local|lan|localdomain|example|test|invalid"
 _NATIONAL = "de|ch|at|fr|es|it|uk|nl|be|us|ca|au|jp|cn|kr|ru|pl|br|pt|se|no|dk|fi|cz|tr|in|mx|ar|intra|internal"
@@ -34,65 +35,105 @@ _IP = rf"(?<![\d.])(?:(?:[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.{_OCTET}){{3}}|127(
 _UID = r"(?<![\d.])[0-2](?:\.\d+){5,}(?![\d.])"
 
 _NUMBER = "(?:[ ._-]{0,2}(?:no|nr|number|num|id|#))"
-_LABELS = "|".join(
+
+
+def _each(words: str, ending: str) -> tuple[str, ...]:
+    return tuple(word + ending for word in words.split())
+
+
+_LABELS = by_initial(
     (
-        r"m\.?r\.?n|m\.?r\.?\s?#|pid|pat(?:ient|ienten)?(?:\s?#|[ ._-]{0,2}(?:id|no|nr|nummer|number))",
-        rf"hosp{_NUMBER}|hospital{_NUMBER}",
-        r"(?:medical[ -])?record(?:[ -](?:no|number|id))?|chart(?:[ -](?:no|number))?|folder(?:[ -](?:no|number))",
-        rf"ur(?:[ ._-]?(?:no|nr))?|hn|unit{_NUMBER}|chi(?:[ -]?(?:no|number))?|acc(?:ession)?{_NUMBER}?",
-        rf"(?:case|order|visit|encounter|claim|invoice){_NUMBER}|auftrag",
-        r"(?:fall|auftrags?|kranken(?:akten)?|aufnahme)[ ._-]{0,2}(?:nr|nummer|id)|identifikationsnummer",
-        r"ssn|s\.s\.n|nin[oe]?|nhs(?:[ -]?(?:no|number))?|ahv(?:[ -]?n[ro])?|avs|kvnr|svnr|versicherten(?:nr|nummer)",
-        r"(?:insurance|policy|member|account|subscriber|group)[ -]?(?:no|number|id|#)",
-        r"(?:policy|acct|medicare|medicaid)(?:\s?#)?",
-        r"(?:driver'?s[ -])?licen[cs]e(?:[ -]?(?:no|number|plate))?|number plate|kennzeichen|kfz",
-        r"passport(?:[ -](?:no|number))?",
-        r"(?:reise)?pass(?:[ -]?(?:nr|no))|ausweis(?:[ -]?nr)?|vin",
-        r"n[°º]\s?(?:de\s)?(?:dossier|s[ée]cu|patient)|dossier|insee|ipp|iep|nip|nhc|nuhsa|cip|dni|nie|nif",
-        r"nuss|curp|rut|cpf",
-        r"bsn|pesel|cpr|cnp|rodn[eé] [cč][ií]slo|personnummer|f[oø]dselsnummer|henkil[oö]tunnus|hetu|oib|emso",
-        r"jmbg|egn|amka|снилс|иин",
-        r"codice fiscale|c\.?f\.?|tessera sanitaria|nosologico|nss|aadhaar|nric|hkid|resident id|身份证号?|病历号",
-        r"住院号|患者番号|患者id|등록번호|환자번호",
-        r"id(?:[ ._-]?(?:no|nr|number))?|ref(?:[ ._-]{0,2}(?:no|nr|number))",
-        r"s/?n|ser(?:ial)?(?:[ ._-]?(?:no|nr|number|#))?|serien(?:nr|nummer)|udi|asset(?:[ -]?(?:no|tag))?",
+        *(r"m\.?r\.?n", r"m\.?r\.?\s?#", "pid"),
+        r"pat(?:ient|ienten)?(?:\s?#|[ ._-]{0,2}(?:id|no|nr|nummer|number))",
+        *_each("hosp hospital", _NUMBER),
+        *("medical[ -]record(?:[ -](?:no|number|id))?", "record(?:[ -](?:no|number|id))?"),
+        *("chart(?:[ -](?:no|number))?", "folder(?:[ -](?:no|number))", "ur(?:[ ._-]?(?:no|nr))?", "hn"),
+        *(rf"unit{_NUMBER}", "chi(?:[ -]?(?:no|number))?", rf"acc(?:ession)?{_NUMBER}?"),
+        *_each("case order visit encounter claim invoice", _NUMBER),
+        "auftrag",
+        *_each("fall auftrags? kranken(?:akten)? aufnahme", "[ ._-]{0,2}(?:nr|nummer|id)"),
+        *("identifikationsnummer", "ssn", r"s\.s\.n", "nin[oe]?", "nhs(?:[ -]?(?:no|number))?", "ahv(?:[ -]?n[ro])?"),
+        *("avs", "kvnr", "svnr", "versicherten(?:nr|nummer)"),
+        *_each("insurance policy member account subscriber group", "[ -]?(?:no|number|id|#)"),
+        *_each("policy acct medicare medicaid mbi hicn", r"(?:\s?#)?"),
+        r"ins(?:urance)?\.?(?:[ -]?(?:no|number|id|#))",
+        *("driver'?s[ -]licen[cs]e(?:[ -]?(?:no|number|plate))?", "licen[cs]e(?:[ -]?(?:no|number|plate))?"),
+        *("number plate", "kennzeichen", "kfz", "passport(?:[ -](?:no|number))?"),
+        *("reisepass(?:[ -]?(?:nr|no))", "pass(?:[ -]?(?:nr|no))", "ausweis(?:[ -]?nr)?", "vin"),
+        *(r"n[°º]\s?(?:de\s)?(?:dossier|s[ée]cu|patient)", "dossier", "insee", "ipp", "iep", "nip", "nhc", "nuhsa"),
+        *("cip", "dni", "nie", "nif", "nuss", "curp", "rut", "cpf", "bsn", "pesel", "cpr", "cnp"),
+        *("rodn[eé] [cč][ií]slo", "personnummer", "f[oø]dselsnummer", "henkil[oö]tunnus", "hetu", "oib", "emso"),
+        *("jmbg", "egn", "amka", "снилс", "иин", "codice fiscale", r"c\.?f\.?", "tessera sanitaria", "nosologico"),
+        *("nss", "aadhaar", "nric", "hkid", "resident id", "身份证号?", "病历号", "住院号", "患者番号", "患者id"),
+        *("등록번호", "환자번호", "id(?:[ ._-]?(?:no|nr|number))?", "ref(?:[ ._-]{0,2}(?:no|nr|number))"),
+        *("s/?n", r"ser(?:ial)?(?:[ ._-]?(?:no|nr|number|#))?", "serien(?:nr|nummer)", "udi"),
+        "asset(?:[ -]?(?:no|tag))?",
     )
 )
 _PATIENT = r"m\.?r\.?n|pid|pat(?:ient|ienten)?[ ._-]{0,2}(?:id|no|nr|nummer|number)"
 _RECORD = r"[A-Za-z]{0,5}[-/ ]?\d(?:[A-Za-z\d/-]*\d){3}[\w/-]*"
 _RECORDS = (
-    rf"(?<![^\W_])(?:{_LABELS})(?![^\W\d_])[ \t]*[.:#=_-]{{0,3}}[ \t]*#?(?P<labelled>{_RECORD})",
-    rf"(?<![^\W_])(?:{_PATIENT})(?![^\W\d_])[ \t]*[:#=-]*[ \t]*(?P<numbered>(?:[A-Za-z]{{1,6}}[-/]?)?\d{{2,}}[\w/-]*)",
-    r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])",  # US social security
-    r"(?<!\d)756[. ]?\d{4}[. ]?\d{4}[. ]?\d{2}(?!\d)",  # Swiss AHV
-    # French NIR
-    r"(?<!\d)[12][ .]?\d\d[ .]?(?:0[1-9]|1[0-2])[ .]?(?:\d\d|2[AB])[ .]?\d{3}[ .]?\d{3}(?:[ .]?\d\d)?(?!\d)",
-    r"(?<!\d)\d{2}[ ]\d{6}[ ][A-Z][ ]\d{3}(?!\d)",  # German pension
-    r"(?<!\d)\d{3}\.\d{3}\.\d{3}-\d{2}(?!\d)",  # Brazilian CPF
-    r"(?<!\d)\d{6}[-+]\d{4}(?!\d)",  # Nordic personal numbers
+    rf"(?<!\d)(?:{_LABELS})(?![^\W\d_])[ \t]*[.:#=_-]{{0,3}}[ \t]*#?(?P<labelled>{_RECORD})",
+    rf"(?<!\d)(?:{_PATIENT})(?![^\W\d_])[ \t]*[:#=-]*[ \t]*(?P<numbered>(?:[A-Za-z]{{1,6}}[-/]?)?\d{{2,}}[\w/-]*)",
     r"(?-i:(?<!\w)[A-Z]{2}\s\d\d\s\d\d\s\d\d\s[A-D])(?!\w)",  # UK national insurance
     r"(?-i:(?<!\w)[A-Z]{6}\s?\d\d[A-EHLMPR-T]\d\d\s?[A-Z]\d{3}[A-Z])(?!\w)",  # Italian codice fiscale
     r"(?-i:(?<!\w)[A-Z]{2}\d\d(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?)(?!\w)",  # bank accounts
-    r"(?<![\d.-])\d{4}(?P<dash>[ -])\d{4}(?P=dash)\d{4}(?P=dash)\d{4}(?![\d-])",  # payment and insurance cards
-    r"(?<![\d.])(?P<grouped>\d{3}[ ]\d{3}[ ]\d{4})(?![\d.])",  # NHS number, and telephones
 )
-_CALLS = (
-    r"tele?(?:fon|phone|\.)?|t[ée]l\.?|tlf\.?|telf\.?|ph(?:one|\.)?|fax|telefax|mobile?|cell|cellulare|celular"
-    r"|handy|natel|gsm|ext(?:ension)?"
-    r"|call(?:ed|back|s)?(?:\sat)?|contact|sms|text(?=\s\+?[\d(])|whatsapp|r[üu]ckruf|rappeler"
-    r"|тел(?:ефон)?\.?|факс|電話|电话|携帯|手机|전화"
+_MBI = "[AC-HJKMNP-RT-Y]"
+_NUMBERED = (
+    r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])",  # US social security
+    r"756[. ]?\d{4}[. ]?\d{4}[. ]?\d{2}(?!\d)",  # Swiss AHV
+    # French NIR
+    r"[12][ .]?\d\d[ .]?(?:0[1-9]|1[0-2])[ .]?(?:\d\d|2[AB])[ .]?\d{3}[ .]?\d{3}(?:[ .]?\d\d)?(?!\d)",
+    r"\d{2}[ ]\d{6}[ ][A-Z][ ]\d{3}(?!\d)",  # German pension
+    r"\d{3}\.\d{3}\.\d{3}-\d{2}(?!\d)",  # Brazilian CPF
+    r"\d{6}[-+]\d{4}(?!\d)",  # Nordic personal numbers
+    r"(?<![.-])\d{4}(?P<dash>[ -])\d{4}(?P=dash)\d{4}(?P=dash)\d{4}(?![\d-])",  # payment and insurance cards
+    r"(?<!\.)(?P<grouped>\d{3}[ ]\d{3}[ ]\d{4})(?![\d.])",  # NHS number, and telephones
+    # US Medicare Beneficiary Identifier (CMS): no S L O I B Z
+    rf"(?<!\w)(?-i:[1-9]{_MBI}(?:\d|{_MBI})\d(?P<mbi>[ -]?){_MBI}(?:\d|{_MBI})\d(?P=mbi){_MBI}{{2}}\d\d)(?!\w)",
+)
+_CALLS = by_initial(
+    (
+        *(
+            "tele?(?:fon|phone|\\.)?",
+            r"t[ée]l\.?",
+            r"tlf\.?",
+            r"telf\.?",
+            r"ph(?:one|\.)?",
+            "fax",
+            "telefax",
+            "mobile?",
+        ),
+        *("cell", "cellulare", "celular", "handy", "natel", "gsm", "ext(?:ension)?", r"call(?:ed|back|s)?(?:\sat)?"),
+        *("contact", "sms", r"text(?=\s\+?[\d(])", "whatsapp", "r[üu]ckruf", "rappeler", r"тел(?:ефон)?\.?", "факс"),
+        *("電話", "电话", "携帯", "手机", "전화"),
+    )
 )
 # A pager's number is short, and said of nothing else.
-_PAGERS = (
-    r"(?:pager|pgr|beeper|bleep|dect|piepser|funk|bip|cercapersone|durchwahl|nebenstelle|klappe|interno)(?![^\W\d_])"
-    r"\s*(?:no|nr|num)?[:#.=-]*\s*"
-)
+_PAGER = [
+    "pager",
+    "pgr",
+    "beeper",
+    "bleep",
+    "dect",
+    "piepser",
+    "funk",
+    "bip",
+    "cercapersone",
+    "durchwahl",
+    "nebenstelle",
+    "klappe",
+    "interno",
+]
+_PAGERS = rf"(?:{by_initial(_PAGER)})(?![^\W\d_])\s*(?:no|nr|num)?[:#.=-]*\s*"
 _EXTENSION = r"(?:\s?(?:x|ext\.?|extension|poste|durchwahl|dw\.?)\s?\d{1,6})?"
 _NUMBER_SAID = r"\+?\(?\d(?:(?:[ ()/-]{0,3}|\.)\d){4,14}(?![^\W_])"
+_PLUS = rf"(?<![\w.])\+\d{{1,3}}(?:(?:[ ()/-]{{0,2}}|\.)\d){{6,13}}(?!\d){_EXTENSION}"
+_IN_BRACKETS = rf"\(\d{{2,5}}\)\s?\d{{2,5}}(?:[-. ]?\d{{2,5}}){{1,3}}(?!\d){_EXTENSION}"
 _PHONES = (
-    rf"(?<![\w.])\+\d{{1,3}}(?:(?:[ ()/-]{{0,2}}|\.)\d){{6,13}}(?!\d){_EXTENSION}",
     rf"(?<![\w.])00[1-9]\d{{0,2}}(?:[ ()/-]{{1,2}}\d{{2,}}){{2,6}}(?!\d){_EXTENSION}",
-    rf"(?<!\d)(?:(?<!\w)[18][-. ]?)?\(\d{{2,5}}\)\s?\d{{2,5}}(?:[-. ]?\d{{2,5}}){{1,3}}(?!\d){_EXTENSION}",
+    rf"(?<!\w)[18][-. ]?{_IN_BRACKETS}",
     rf"(?<![\w.-])(?:1[-. ])?(?P<called>\d{{3}}[-.]\d{{3}}[-.]\d{{4}}){_EXTENSION}(?![\w-])",
     r"(?<![\w.-])(?P<thrice>\d{3}-\d{3}-\d{3})(?![\w-])",  # Poland, Spain
     r"(?<![\w.])0\d{1,4}[ /-]\d{3,}(?:[ /-]?\d{2,}){0,4}(?!\d)",
@@ -100,20 +141,37 @@ _PHONES = (
     r"(?<![\w.])0\d(?:[ .]\d\d){4}(?!\d)",
     r"(?<![\w.])8[ -]\d{3}[ -]\d{3}[ -]\d\d[ -]?\d\d(?!\d)",  # Russia
     r"(?<![\w.])1[3-9]\d[ -]\d{4}[ -]\d{4}(?!\d)",  # China
-    r"(?<![\d.])[6-9]\d{4}[ -]\d{5}(?![\d.])",  # India
+    r"(?<!\.)[6-9]\d{4}[ -]\d{5}(?![\d.])",  # India
     r"(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\w.-])",  # Australia
-    rf"(?<![^\W\d_])(?:{_CALLS})(?![^\W\d_])\s*(?:no|nr|num)?[:#.=-]*\s*(?P<phone>{_NUMBER_SAID}{_EXTENSION})",
-    rf"(?<![^\W\d_]){_PAGERS}(?P<paged>\d{{3,}})",
 )
-_FORMS = re.compile("|".join((*_NET, _IP, _UID, *_RECORDS, *_PHONES, *ADDRESSES)), re.IGNORECASE)
-_NUMBERS_ONLY = ("labelled", "numbered", "phone", "paged", "room")
+# Said to somebody: "call results to 555 0100", "please reach on 555 0100".
+_ERRANDS = by_initial(["call", "phone", "ring", "fax", "page", "reach", "dial"])
+_CALLED = (
+    rf"(?:{_ERRANDS})(?:ed|s)?\s(?:[^\W\d_]+\s){{0,4}}(?:to|at|on)(?:\s|:)+(?P<errand>{_NUMBER_SAID}{_EXTENSION})",
+    r"(?:ext|extension)\b\s*[:#.=-]?\s*(?P<line>\d{4,6})(?!\w|\.\d)(?!\s?(?:mm|cm|ms|s)\b)",
+    rf"(?:{_CALLS})(?![^\W\d_])\s*(?:no|nr|num)?[:#.=-]*\s*(?P<phone>{_NUMBER_SAID}{_EXTENSION})",
+    rf"{_PAGERS}(?P<paged>\d{{3,}})",
+)
+# Most places of a text begin neither a number nor a word: what stands there decides which of the forms are tried. The
+# order is that in which they count where several begin.
+_WITH_DIGITS = (
+    rf"(?<!\d)(?=\d)(?:{'|'.join((_IP, _UID, *_NUMBERED, *_PHONES, *FROM_DIGITS))})",
+    rf"(?<![^\W\d_])(?=[^\W\d_])(?:{'|'.join((*_RECORDS, *_CALLED, *FROM_LETTERS))})",
+    rf"(?<=[^\W\d_])(?=[^\W\d_])(?:{'|'.join(INSIDE_WORDS)})",
+    _PLUS,
+    rf"(?<!\d){_IN_BRACKETS}",
+    *FROM_COMMA,
+)
+_NUMERIC = re.compile("|".join(_WITH_DIGITS), re.IGNORECASE)
+_FORMS = re.compile("|".join((*_NET, *_WITH_DIGITS)), re.IGNORECASE)
+_NUMBERS_ONLY = ("labelled", "numbered", "phone", "errand", "line", "paged", "room")
 
 _CALLED_BEFORE = re.compile(rf"(?<![^\W\d_])(?:{_CALLS}|{_PAGERS})(?:\s*[:#.=-]*\s*)\Z", re.IGNORECASE)
 _B_BEFORE = re.compile(r"(?<![^\W\d_])b(?:[ _-]?values?)?[ _:=-]*(?:\d+[-., ])*\Z", re.IGNORECASE)
-_MAYBE_FORM = re.compile(
-    r"\d.*\d|[^\W\d_]{3}[. ].*\d|@|www|:/|\\\\|[^\W_]\.[a-z]{2}|[0-9a-f]{2}[:-][0-9a-f]{2}[:-]|[A-Za-z]:\\",
-    re.IGNORECASE | re.DOTALL,
-)
+_DIGIT = re.compile(r"\d")
+_WORD_ENDS = re.compile(r"[^\W\d_]{3}[. ]")
+_MAYBE_NET = re.compile(r"@|www|:/|\\\\|[^\W_]\.[a-z]{2}|[0-9a-f]{2}[:-][0-9a-f]{2}[:-]|[A-Za-z]:\\", re.IGNORECASE)
+_NET_MARKS, _MAC_DASHES = "@:.\\", 5
 
 
 def forms_in(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -121,14 +179,24 @@ def forms_in(text: str) -> Iterator[tuple[int, int, bool]]:
 
     True behind a span: it is a street by its form only (4 Michael Way, 4 Chamber View); its words decide.
     """
-    if not _MAYBE_FORM.search(text):
+    marked = any(mark in text for mark in _NET_MARKS) or text.count("-") >= _MAC_DASHES
+    if not _has_numbers(text) and not (marked and _MAYBE_NET.search(text)):
         return
-    for match in _FORMS.finditer(text):
+    for match in (_FORMS if marked else _NUMERIC).finditer(text):
         span = next((match.span(name) for name in _NUMBERS_ONLY if match[name]), match.span())
         grouped = match["grouped"] or match["called"] or match["thrice"]
         if text[slice(*span)] in UID_dictionary or (grouped and _are_sizes(grouped, text[: span[0]])):
             continue
         yield *span, bool(match["street"])
+
+
+def _has_numbers(text: str) -> bool:
+    """True for two digits, and for one somewhere behind a word and a space."""
+    digits = _DIGIT.findall(text)
+    if len(digits) != 1:
+        return bool(digits)
+    word = _WORD_ENDS.search(text)
+    return word is not None and word.end() <= text.index(digits[0])
 
 
 def _are_sizes(grouped: str, before: str) -> bool:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from gateway.header.descriptors_folding import fold
-from gateway.header.descriptors_houses import house, is_town
+from gateway.header.descriptors_houses import house, town
 from gateway.header.descriptors_titles import AUTHORED, CLOSE, FOR, LABEL_GAP, PARTICLES, is_initial, named_by_context
 from gateway.header.descriptors_tokens import Span, Token
 from gateway.header.descriptors_words import SHORT_LETTERS, Words
@@ -28,18 +27,23 @@ _SPACE_ONLY = re.compile(r"[ \t]{1,2}")
 
 
 def people_in(
-    text: str, tokens: Sequence[Token], own: Sequence[Span], unknown: Sequence[Span], words: Words
+    text: str,
+    tokens: Sequence[Token],
+    cues: Sequence[int],
+    own: Sequence[Span],
+    unknown: Sequence[Span],
+    words: Words,
 ) -> list[Span]:
-    """Spans that go with what stands beside them. `own` and `unknown` are masked already."""
+    """Spans that go with what stands beside them. `own` and `unknown` are masked already; `cues` are `cues_in` it."""
     named = {start for start, _ in own}
     strange = {start for start, _ in unknown}
-    found = list(named_by_context(text, tokens, named | strange, words))
+    found = list(named_by_context(text, tokens, cues, named | strange, words))
     if named or strange:
         for index, token in enumerate(tokens):
             if token.start in named or token.start in strange:
                 found += _beside(text, tokens, index, named, strange, words)
     gone = named | strange | {start for start, _ in found}
-    for author, behind in pairwise(tokens):
+    for author, behind in ((tokens[at], tokens[at + 1]) for at in cues if at + 1 < len(tokens)):
         if (
             fold(author.text) in AUTHORED
             and behind.start in gone
@@ -87,8 +91,8 @@ def _beside(
             continue
         elif token.start not in named and _is_ambiguous(tokens, min(index, other), token, beside, words):
             yield beside.start, beside.end
-    if index and token.text.istitle() and token.start in strange and is_town(text, tokens[index - 1], token):
-        yield tokens[index - 1].start, tokens[index - 1].end
+    if token.text.istitle() and token.start in strange:
+        yield from town(text, tokens, index)
     behind = tokens[index + 1] if index + 1 < len(tokens) else None
     if behind is not None and behind.text in ("s", "S") and text[token.end : behind.start] in ("'", "’"):
         yield behind.start, behind.end

@@ -43,6 +43,12 @@ AUTHORED = _set(
     """
 )
 FOR = _set("for patient pt pat name patientin by of from")
+_NURSES = _set("rn lpn lvn arnp crna cna")  # before a name; others behind one
+_DEGREES = _set("rt rn md do mbbs phd np pa crna rdms rvt cnmt frcr facr msc bsc")
+RELATIVES = _set(
+    "mother father mom dad wife husband spouse partner son daughter sister brother guardian parent grandmother "
+    "grandfather aunt uncle mutter vater ehefrau ehemann madre padre mere epoux epouse moeder vader"
+)
 # Capitalised behind "by" or "per", and yet no name.
 _ROLES = _set(
     """
@@ -52,6 +58,7 @@ _ROLES = _set(
     gastroenterology urology the
     """
 )
+_CUES = _TITLES | _SHORT_TITLES | _SPLIT_TITLES | _NURSES | AUTHORED | FOR | RELATIVES
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FEMININE_TAIL = re.compile(r"\.\s?(?:ra|ssa|na|a)(?![^\W_])", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s(?![^\W_])", re.IGNORECASE)
@@ -60,9 +67,17 @@ CLOSE = re.compile(r"[ \t.,]{0,3}")
 MAX_NAME_TOKENS = 3
 
 
-def named_by_context(text: str, tokens: Sequence[Token], masked: set[int], words: Words) -> Iterator[Span]:
-    """Names behind titles, behind "by" and "tech", behind "for"."""
-    for index, token in enumerate(tokens):
+def cues_in(tokens: Sequence[Token]) -> tuple[int, ...]:
+    """The numbers of the tokens that may say who somebody is: titles, "by", "for" and their like, initials."""
+    return tuple([at for at, token in enumerate(tokens) if len(token.text) == 1 or fold(token.text) in _CUES])
+
+
+def named_by_context(
+    text: str, tokens: Sequence[Token], cues: Sequence[int], masked: set[int], words: Words
+) -> Iterator[Span]:
+    """Names behind titles, "by" and "tech", "for"; `cues` are `cues_in` the tokens."""
+    for index in cues:
+        token = tokens[index]
         folded = fold(token.text)
         if _is_title(text, token):
             yield from _behind_title(text, tokens, index, masked, words)
@@ -71,21 +86,30 @@ def named_by_context(text: str, tokens: Sequence[Token], masked: set[int], words
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=True)
         elif is_initial(text, token, words):
             yield from _initials_alone(text, tokens, index, words)
-        elif folded in FOR:
-            yield from _initials_of_whom(text, tokens, index, words)
+        elif folded in FOR or folded in RELATIVES:
+            if folded in FOR:
+                yield from _initials_of_whom(text, tokens, index, words)
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=False)
+        elif folded in _NURSES and _is_nurse(text, tokens, index, words):
+            yield from _behind_title(text, tokens, index, masked, words)
+
+
+def _is_nurse(text: str, tokens: Sequence[Token], index: int, words: Words) -> bool:
+    """True for RN Hope W. and RN Hope, not for RN Cystogram, where RN is a radionuclide."""
+    behind = tokens[index + 1 : index + 3]
+    followed = len(behind) > 1 and is_initial(text, behind[1], words)
+    return bool(behind) and behind[0].text.istitle() and (followed or not words.is_core(fold(behind[0].text)))
 
 
 def _is_title(text: str, token: Token) -> bool:
     folded = fold(token.text)
     if folded in _TITLES:
         return True
-    dotted = text[token.end : token.end + 1] == "."
     if folded in _SPLIT_TITLES and _FEMININE_TAIL.match(text, token.end):
         return True
     if folded not in _SHORT_TITLES:
         return False
-    return dotted or (folded not in _DOTTED_ONLY and token.text.istitle())
+    return text[token.end : token.end + 1] == "." or (folded not in _DOTTED_ONLY and token.text.istitle())
 
 
 def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
@@ -94,12 +118,8 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
     while at < len(tokens) and _close(text, tokens, at) and fold(tokens[at].text) in _TITLE_TAILS:
         at += 1
     found = 0
-    # In capitals they are modalities too, and "by MS." ends a sentence.
-    named = (
-        fold(tokens[index].text) not in _SHORT_TITLES
-        or not tokens[index].text.isupper()
-        or len(tokens[index].text) == 1
-    )
+    title = tokens[index].text  # in capitals they are modalities too, and "by MS." ends a sentence
+    named = fold(title) not in _SHORT_TITLES or not title.isupper() or len(title) == 1
     while at < len(tokens) and found < MAX_NAME_TOKENS and _close(text, tokens, at):
         token = tokens[at]
         folded = fold(token.text)
@@ -137,7 +157,7 @@ def _could_be_borne(text: str, token: Token, words: Words) -> bool:
 
 
 def _close(text: str, tokens: Sequence[Token], at: int) -> bool:
-    return CLOSE.fullmatch(text, tokens[at - 1].end, tokens[at].start) is not None
+    return bool(CLOSE.fullmatch(text, tokens[at - 1].end, tokens[at].start))
 
 
 def is_initial(text: str, token: Token, words: Words) -> bool:
@@ -193,6 +213,14 @@ def _initials_alone(text: str, tokens: Sequence[Token], index: int, words: Words
         yield tokens[index].start, tokens[at].end + 1
 
 
+def _closes_a_name(text: str, tokens: Sequence[Token], at: int, *, surely: bool) -> bool:
+    """True for the Major of "by Unknown Major RT(R)", "mother Unknown Major": a degree or the end is behind it."""
+    named = surely or fold(tokens[at - 2].text) in RELATIVES
+    degree = at + 1 < len(tokens) and tokens[at + 1].text.isupper() and fold(tokens[at + 1].text) in _DEGREES
+    ends = at + 1 == len(tokens) or text[tokens[at].end : tokens[at].end + 1] in (".", ",", ";", ")", "\r", "\n")
+    return named and (degree or ends)
+
+
 def _named_behind(
     text: str, tokens: Sequence[Token], at: int, masked: set[int], words: Words, *, surely: bool
 ) -> Iterator[Span]:
@@ -211,7 +239,8 @@ def _named_behind(
             return
         if token.start not in masked:
             first = surely and folded not in _ROLES and (folded in words.ambiguous or not words.is_core(folded))
-            if not (_could_be_borne(text, token, words) if found else first):
+            last = found and folded not in _ROLES and _closes_a_name(text, tokens, at, surely=surely)
+            if not (last or _could_be_borne(text, token, words) if found else first):
                 return
             yield token.start, token.end
         found += 1

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from gateway.header.descriptors_folding import fold, is_ideographic, spellings
+from gateway.header.descriptors_initials import by_initial
 from gateway.policy.standard import FOLDER, read_dated
 
 KNOWN_KINDS = ("core", "join", "word", "generic")
@@ -33,9 +34,11 @@ _NAME_PREFIX = re.compile(r"(?:Mc|Mac|De|Di|Da|Du|La|Le|Lo|Van|Von|Fitz|San|St|O
 # Endings of diseases, operations, examinations and drugs, which no name has at this length.
 _MEDICAL = re.compile(
     r"[a-z]{3,}(?:itis|itiden|osis|emia|aemia|ectom[yi]e?|otom[yi]e?|ostom[yi]e?|plast[yi]k?|scop[yi]e?|graph[yi]e?|graphisch"
-    r"|path[yi]e?|algi[ae]|uri[ae]|pleg[ij][ae]|megal[yi]e?|trop[hi]y?e?|trophie|lysis|lyse|penia|rrh?agia|rrh?ea|ectasis|ektasie|iasis|"
+    r"|path[yi]e?|algi[ae]|uri[ae]|pleg[ij][ae]|megal[yi]e?|trop[hi]y?e?|trophie|lysis|lyse|penia|rrh?agia|rrh?ea|emesis|ptysis|centesis|ectasis|ektasie|iasis|"
     r"stenos[ei]s?|carcinoma|sarcoma|blastoma|karzinom|sarkom"
     r"|(?:lip|aden|fibr|my|melan|gli|angi|neur|cyt|theli|papill|granul|hemat|haemat|chondr|oste|lymph)oma?s?|mab|tinib|statin|cillin|mycin|prazole|sartan|xaban|parin"
+    # deeds and qualities in English and French, which are no names either
+    r"|[a-z](?:ation|ition|uction|ection|ession|ative|itive|essive|ctive|ensive)s?"
     # Spanish, French, Italian, Portuguese, Dutch, German, Polish
     r"|gra(?:f|ph)i(?:a|as|e|es|en|ca|co|cas|cos|sch|sche|que|ques|i)|gram(?:m?[ae]?s?|men|mas)|sc?[ck]op(?:ia|ias|ie|ien|isch|ica|ico|ique)"
     r"|(?:ec|ek|o|os)tomi(?:a|as|e|es|en)|plasti(?:a|ca|e|es|k)|pat(?:h)?i(?:a|as|e|es|en|ca|co|sch|sche|que)|algi(?:a|as|e|en)|megali(?:a|e)"
@@ -230,7 +233,7 @@ def _phrases() -> re.Pattern[str]:
     rows = read_dated(FOLDER / "descriptor_words.csv")[1]
     listed = sorted((row["words"] for row in rows if row["kind"] == "phrase"), key=len, reverse=True)
     spaced = (re.escape(phrase).replace(r"\ ", r"[\s_-]+") for phrase in listed)
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(spaced)})(?![^\W_])", re.IGNORECASE)
+    return re.compile(rf"(?<![^\W_])(?:{by_initial(spaced)})(?![^\W_])", re.IGNORECASE)
 
 
 @lru_cache(maxsize=16)

@@ -18,7 +18,7 @@ from functools import cache
 from pydicom._dicom_dict import DicomDictionary
 
 from gateway.header.dates import capped_age, shifted
-from gateway.header.elements import BULK_VRS, Element, Reader
+from gateway.header.elements import BULK_VRS, PIXEL_DATA, Element, Reader
 from gateway.header.uids import is_uid
 
 _SIZES = {"US": 2, "SS": 2, "UL": 4, "SL": 4, "FL": 4, "AT": 4, "FD": 8, "SV": 8, "UV": 8}
@@ -27,6 +27,7 @@ _NUMBERS = re.compile(rb"[0-9+\-.eE \\\0]*")
 _TEXT = re.compile(rb"[A-Za-z0-9^ ,.'_=-]+[ \0]*")
 _TEXT_BYTES, _TEXT_SIGNS = 8, 3  # shortest value that is text, and letters and digits in it
 _CODE_STRING = re.compile(rb"[ -~\t\r\n\0]*")  # no escapes: what they hide no search for words finds
+ITEM_LITTLE, ITEM_BIG = b"\xfe\xff\x00\xe0", b"\xff\xfe\xe0\x00"
 _UNSAID = ("", "UN")  # implicit VR, or a writer that did not know better: PS3.6 decides
 
 
@@ -51,12 +52,26 @@ def _is_text(tag: int, value: bytes, size: int) -> bool:
     return sum(map(str.isalnum, value.decode("ascii"))) >= _TEXT_SIGNS
 
 
+def _is_in_items(element: Element, reader: Reader) -> bool:
+    """True for what came as a sequence where bulk belongs: nobody judges its elements (PS3.5 6.2.2)."""
+    start = bytes(reader.buffer[element.start : element.start + 4])
+    read = element.items is not None
+    return read or (element.vr in _UNSAID and element.tag != PIXEL_DATA and start in (ITEM_LITTLE, ITEM_BIG))
+
+
+@cache
+def _choices(vr: str) -> tuple[list[str], bool]:
+    """The VRs that PS3.6 names for an attribute, and whether bulk is among them."""
+    choices = vr.split(" or ")
+    return choices, not BULK_VRS.isdisjoint(choices)
+
+
 def fits(vr: str, element: Element, reader: Reader) -> bool:
     """True when the element's own VR and value agree with `vr` of PS3.6."""
-    choices = vr.split(" or ")
+    choices, bulk = _choices(vr)
     said = element.vr
-    if any(one in BULK_VRS for one in choices):
-        return said in _UNSAID or said in BULK_VRS or said in _SIZES
+    if bulk:
+        return (said in _UNSAID or said in BULK_VRS or said in _SIZES) and not _is_in_items(element, reader)
     if element.undefined:
         return False
     value = reader.buffer[element.start : element.end]

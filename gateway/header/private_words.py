@@ -34,6 +34,8 @@ def folded(text: str) -> str:
 
 def texts_of(value: bytes) -> set[str]:
     """A value as text, in the two ways that need no declaration."""
+    if value.isascii():
+        return {value.decode("ascii")}
     found = {value.decode("latin-1")}
     with suppress(UnicodeDecodeError):
         found.add(value.decode("utf-8"))

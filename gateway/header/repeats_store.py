@@ -13,8 +13,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gateway.header.actions import Act
 from gateway.header.descriptors_harvest import Entry
 from gateway.header.private_words import OwnWords
+from gateway.header.repeats_questions import Questions
 from gateway.header.setting import Setting
 from gateway.header.watching import WatchedCleaner
 from gateway.policy import HeaderPolicy
@@ -25,38 +27,9 @@ MAX_ALIKE = 4  # runs that begin with the same eight bytes
 MAX_OUTCOMES = 4  # of one run
 MAX_MISSES = 8  # after so many other values an element is one that differs in every object
 MAX_OF_A_KIND = 1024  # settings and varying elements of a series
-MAX_SILENT = 256  # words that questions remember to have no answer
 MAX_CONTEXTS, CONTEXT_BYTES = 8, 1 << 16  # of a series; what one with its words weighs, about
 OVERHEAD_BYTES = 900  # of a run's Python objects, about
 NO_ENTRIES: frozenset[Entry] = frozenset()
-NOBODY: frozenset[OwnWords] = frozenset()
-
-
-@dataclass(slots=True, eq=False)
-class Questions:
-    """The values that private elements of a run hold and that must not repeat the object's words.
-
-    The words differ from object to object, the SOP Instance UID is one; each element's are asked only once.
-    """
-
-    text: str  # folded, with line ends between them
-    numbers: frozenset[str]
-    silent: set[OwnWords] = field(default_factory=set)
-
-    def tellers(self, words: Sequence[OwnWords]) -> frozenset[OwnWords]:
-        """The words that one of the values repeats."""
-        silent = self.silent
-        new = [one for one in words if one not in silent]
-        if not new:
-            return NOBODY
-        found = frozenset([one for one in new if self._tells(one)])
-        if len(silent) > MAX_SILENT:
-            silent.clear()
-        silent.update([one for one in new if one not in found])
-        return found
-
-    def _tells(self, one: OwnWords) -> bool:
-        return one.stand_in(self.text) or one.are_among(self.numbers)
 
 
 class Outcome(NamedTuple):
@@ -109,6 +82,9 @@ class Run:
         self.outcomes[key] = outcome
 
 
+Way = tuple[str, Act]  # the VR of PS3.6 and what is done
+
+
 class Shared(NamedTuple):
     """What a run of another object says and what became of it."""
 
@@ -123,6 +99,7 @@ class Known:
     def __init__(self, policy: HeaderPolicy) -> None:
         self.policy = policy  # as in Series
         self.quiet: dict[int, bool] = {}
+        self.ways: dict[int, Way] = {}
         self._runs: dict[bytes, Shared] = {}
         self._size = 0
         self.get = self._runs.get
@@ -146,6 +123,14 @@ class Admitted:
     pixels: dict[str, Outcome] = field(default_factory=dict)  # by VR, where they are kept as they came
 
 
+class Shape(NamedTuple):
+    """An element with a short VR, whatever its value: `zone` as in a run."""
+
+    tag: int
+    vr: str
+    zone: int
+
+
 @dataclass(slots=True, eq=False)
 class Series:
     """The runs of one series by their first eight bytes, and the settings and contexts of its objects.
@@ -157,16 +142,12 @@ class Series:
     varying: set[int]
     runs: dict[bytes, list[Run]] = field(default_factory=dict)
     misses: dict[bytes, int] = field(default_factory=dict)
+    shapes: dict[bytes, Shape] = field(default_factory=dict)  # by tag and VR as they are encoded
     admitted: dict[Hashable, Admitted] = field(default_factory=dict)
     contexts: dict[Hashable, WatchedCleaner] = field(default_factory=dict)
     size: int = 0
     clock: int = 0
     objects: int = 0
-
-    def longest(self, run: Run) -> bytes:
-        """The bytes of the longest run that begins like this one."""
-        alike = self.runs.get(run.raw[:8])
-        return alike[0].raw if alike else b""
 
     def differs(self, run: Run) -> bool:
         """Count an element that was not the same; True for one that never is, which is not worth keeping."""

@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 
-from gateway.header.actions import Act, cleans_text
+from gateway.header.actions import CLEANED, Act, cleans_text
 from gateway.header.admission import CHARACTER_SET
 from gateway.header.descriptors_harvest import STAYS, Harvest
 from gateway.header.dictionary import dictionary, is_private
 from gateway.header.elements import Buffer, Element, Reader
+from gateway.header.encoding import element as encoded
 from gateway.header.fitness import fits
 from gateway.header.iod import TOP
 from gateway.header.pieces import STREAM_FROM_BYTES
 from gateway.header.private_words import OwnWords, folded, numbers_of, texts_of
-from gateway.header.repeats_store import NOBODY, Admitted, Outcome, Questions
+from gateway.header.repeats_questions import NOBODY, Questions
+from gateway.header.repeats_store import Admitted, Outcome, Run, Way
 from gateway.header.repeats_walk import Place
 from gateway.header.rewrite import Rewriter
+from gateway.header.rewrite_values import CLEANED as COUNTED_CLEANED
 from gateway.header.stamp import STAMPED
 from gateway.header.streaming import Span
+from gateway.header.uids import new_uids
 from gateway.header.watching import WatchedCleaner
 
 NOTHING: frozenset[int] = frozenset()
 MAX_TOOLS = 8  # each holds on to the head that it read last
+OTHER: Way = ("", Act.REMOVE)
+_COUNTED = {Act.UID: ((Act.UID.value, 1),), Act.CLEAN: ((COUNTED_CLEANED, 1),)}
 NUMBERS = frozenset({"DS", "FD", "FL", "IS", "SL", "SS", "UL", "US"})
 
 
@@ -69,6 +75,9 @@ class Sayings:
         """Fill in what the run says."""
         run = place.run
         run.begin(self._setting)
+        elements = place.elements
+        if elements is not None and len(elements) == 1 and self._known.quiet.get(elements[0].tag):
+            return
         shared = self._known.get(run.raw) if run.group else None
         if shared is not None:
             run.entries, run.words, run.plain = shared.entries, shared.words, shared.plain
@@ -115,6 +124,7 @@ class Outcomes:
         self._admitted, self._known = admitted, admitted.known
         self._reader, self._cleaner, self._words = reader, cleaner, words
         self.context = cleaner.context if cleaner is not None else None
+        self._declared = admitted.setting.patient.character_set
 
     @cached_property
     def _tools(self) -> tuple[Rewriter, Answers]:
@@ -144,9 +154,10 @@ class Outcomes:
 
     def _made(self, place: Place, key: Hashable, tellers: frozenset[OwnWords]) -> Outcome:
         elements = elements_of(place, self._reader)
-        if len(elements) == 1 and self._stays(elements[0]):
-            place.run.plain = outcome = Outcome(place.run.raw, (), NOTHING, 0, None)
-            return outcome
+        if len(elements) == 1:
+            outcome = self._alone(elements[0], place.run, key)
+            if outcome is not None:
+                return outcome
         if place.run.first in STAMPED:  # ours stand in its place; in a run it is always the first
             elements = elements[1:]
         rewriter, answers = self._tools
@@ -169,16 +180,53 @@ class Outcomes:
                 self._known.keep(place.run)
         return outcome
 
-    def _stays(self, element: Element) -> bool:
-        """True for a number that is kept as it came: what differs most often between the objects of a series."""
-        entry = dictionary().get(element.tag)
-        return (
-            entry is not None
-            and entry.vr in NUMBERS
-            and self._admitted.setting.plan.decide(element.tag, TOP).act is Act.KEEP
-            and not element.undefined
-            and fits(entry.vr, element, self._reader)
-        )
+    def _alone(self, element: Element, run: Run, key: Hashable) -> Outcome | None:
+        """What differs most often between the objects of a series: numbers that are kept, UIDs, cleaned texts.
+
+        None where the rewriter must say, which says the same of these.
+        """
+        way = self._known.ways.get(element.tag) or self._way(element.tag)
+        if way is OTHER or element.undefined:
+            return None
+        vr, act = way
+        if act is Act.KEEP:
+            if not fits(vr, element, self._reader):
+                return None
+            run.plain = outcome = Outcome(run.raw, (), NOTHING, 0, None)
+            return outcome
+        if element.vr not in ("", vr):
+            return None
+        value = bytes(self._reader.buffer[element.start : element.end])
+        if act is Act.UID:
+            new: bytes | None = new_uids(value, self._admitted.setting.pseudonyms) if value.strip(b" \0") else value
+        else:
+            new = self._cleaner.descriptor(vr, value, self._declared) if self._cleaner is not None else None
+        bare = value.strip(b" \0")
+        if new is None or (bare and not new):
+            return None
+        if bare == new.strip(b" \0"):
+            outcome = Outcome(run.raw, (), NOTHING, 0, None)
+        else:
+            data = encoded(self._reader.syntax, element.tag, vr, new)
+            outcome = Outcome(data, _COUNTED[act], NOTHING, 0, None)
+        if act is Act.UID:
+            run.plain = outcome
+        else:
+            run.remember(key, outcome)
+        return outcome
+
+    def _way(self, tag: int) -> Way:
+        """How `_alone` may treat an attribute."""
+        entry = dictionary().get(tag)
+        if entry is None or tag in STAMPED:
+            return OTHER  # unknown tags are without number
+        act = self._admitted.setting.plan.decide(tag, TOP).act
+        number = act is Act.KEEP and entry.vr in NUMBERS
+        uid = act is Act.UID and entry.vr == "UI"
+        text = act is Act.CLEAN and entry.vr in CLEANED
+        way = (entry.vr, act) if number or uid or text else OTHER
+        self._known.ways[tag] = way
+        return way
 
     def of_pixels(self, element: Element) -> tuple[Outcome, list[Buffer | Span]]:
         """Pixel Data, of which only the place is said. Raises Hold."""

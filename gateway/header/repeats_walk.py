@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import mmap
 import re
+import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from gateway.header.admission import LOOKED_AT, SOP_INSTANCE
-from gateway.header.elements import UNDEFINED, Element, Malformed, Reader
+from gateway.header.elements import EXPLICIT_LITTLE, UNDEFINED, Element, Malformed, Reader
 from gateway.header.head import Head
 from gateway.header.pieces import STREAM_FROM_BYTES
-from gateway.header.repeats_store import Run, Series
+from gateway.header.repeats_store import MAX_OF_A_KIND, Run, Series, Shape
 from gateway.header.stamp import METHOD_CODES, STAMPED
 
 MAX_RUN_BYTES = 1 << 15
@@ -44,6 +45,7 @@ class Place(NamedTuple):
 
 
 new_place = tuple.__new__  # a named tuple's own is twice as slow
+length_of = struct.Struct("<H").unpack_from
 
 
 def walk(head: Head, reader: Reader, series: Series, *, by_group: bool) -> tuple[list[Place], int]:
@@ -60,8 +62,9 @@ def walk(head: Head, reader: Reader, series: Series, *, by_group: bool) -> tuple
     new = series.objects == 0
     broken = b""  # a longer run that is not the same here
     while at < size:
-        elements = None
-        for run in runs.get(data[at : at + 8], ()):
+        elements: Sequence[Element] | None = None
+        alike = runs.get(data[at : at + 8], ())
+        for run in alike:
             if prefixed(run.raw, at):
                 end = at + len(run.raw)
                 if not run.group or data[end : end + 2] != run.group:
@@ -69,11 +72,9 @@ def walk(head: Head, reader: Reader, series: Series, *, by_group: bool) -> tuple
         else:
             if data[at : at + 4] == pixels:
                 return places, at
-            elements = _unit(data, at, reader, by_group=by_group)
-            if new:
-                elements = _stretch(data, elements, reader, series.varying, pixels, by_group=by_group)
-            run = _run(data, elements, by_group=by_group)
-            broken = series.longest(run) or broken
+            run, elements = _next(data, at, reader, series, pixels, by_group=by_group)
+            if alike:
+                broken = alike[0].raw
             if new or run.raw in broken or not series.differs(run):
                 series.keep(run)
         if run.first <= previous:
@@ -84,6 +85,31 @@ def walk(head: Head, reader: Reader, series: Series, *, by_group: bool) -> tuple
     if not head.is_whole:
         raise TooShort
     return places, at
+
+
+def _next(
+    data: bytes, at: int, reader: Reader, series: Series, pixels: bytes, *, by_group: bool
+) -> tuple[Run, Sequence[Element]]:
+    """What stands at `at` and is not known."""
+    shape = series.shapes.get(data[at : at + 6])
+    if shape is not None and at + 8 <= len(data):
+        end = at + 8 + length_of(data, at + 6)[0]
+        if end <= len(data):
+            run = Run(data[at:end], shape.tag, shape.tag, shape.zone)
+            if shape.tag == SOP_INSTANCE:
+                run.sop_instance = run.raw
+            return run, (new_place(Element, (shape.tag, shape.vr, at, at + 8, end, end, False, None)),)
+    elements = _unit(data, at, reader, by_group=by_group)
+    if series.objects == 0:
+        elements = _stretch(data, elements, reader, series.varying, pixels, by_group=by_group)
+    run = _run(data, elements, by_group=by_group)
+    if series.objects and len(elements) == 1 and len(series.shapes) < MAX_OF_A_KIND:
+        element = elements[0]
+        short = reader.syntax == EXPLICIT_LITTLE and element.start == element.head + 8 and element.vr != "UN"
+        special = run.special or run.group or element.tag in LOOKED_AT - {SOP_INSTANCE}
+        if short and not special and not element.tag & 0x10000:
+            series.shapes[run.raw[:6]] = Shape(element.tag, element.vr, run.zone)
+    return run, elements
 
 
 def _unit(data: bytes, at: int, reader: Reader, *, by_group: bool) -> list[Element]:

@@ -78,9 +78,9 @@ def blurred(volume: Volume) -> Volume:
     return Volume(ndimage.gaussian_filter(volume.values, sigma, mode="nearest"), volume.affine)
 
 
-def soft_tissue(volume: Volume, *, hounsfield: bool) -> Levels:
-    """Levels of a volume that was read at a coarse spacing."""
-    return levels_of(volume.values, tissue_of(volume, hounsfield=hounsfield), hounsfield=hounsfield)
+def soft_tissue(volume: Volume, shown: Volume, *, hounsfield: bool) -> Levels:
+    """Levels of a volume that was read at a coarse spacing. `shown` is what its tissue is found in (`lifted`)."""
+    return levels_of(volume.values, tissue_of(shown, hounsfield=hounsfield), hounsfield=hounsfield)
 
 
 def as_stored(

@@ -21,7 +21,7 @@ from gateway.pixels.deface_study import Pixels, Space, Survey, survey
 from gateway.pixels.head_alignment import Alignment, align
 from gateway.pixels.head_evidence import Evidence, evidence_of
 from gateway.pixels.head_size import Size, head_size
-from gateway.pixels.head_tissue import tissue_of
+from gateway.pixels.head_tissue import lifted, tissue_of
 from gateway.pixels.stage import Instance
 from gateway.volumes import Plane, Stack, Volume, read
 
@@ -96,13 +96,16 @@ def find_heads(group: Sequence[Instance], *, ears: bool, every: bool) -> Found:
 def _space(
     space: Space, look: Survey, pixels: Pixels, found: Found, group: Sequence[Instance], *, ears: bool, every: bool
 ) -> None:
-    hounsfield = {id(stack): stack.planes[0].instance in look.hounsfield for stack in space.stacks}
+    hounsfield, emission = (
+        {id(stack): stack.planes[0].instance in numbers for stack in space.stacks}
+        for numbers in (look.hounsfield, look.emission)
+    )
     ranked = sorted(space.stacks, key=_telling)
     reference: Alignment | None = None
     seen: dict[int, tuple[Judged, Volume]] = {}
     tried = 0
     for stack in _distinct(ranked):
-        volume = read(stack, pixels, READ_MM)
+        volume = _shown(read(stack, pixels, READ_MM), emission=emission[id(stack)])
         verdict, alignment, evidence = look_at(volume, hounsfield=hounsfield[id(stack)], aligning=tried < TRIED)
         tried += evidence["size"] != Size.IMPOSSIBLE
         if verdict is Judged.NONE and any(plane.instance in look.suspected for plane in stack.planes):
@@ -119,14 +122,20 @@ def _space(
     found.masks[number] = mask_of(reference.to_template, ears=ears)
     for stack in ranked:
         volume = read(stack, pixels, READ_MM)
-        mask = _mask_for(stack, volume, found, number, group, hounsfield=hounsfield[id(stack)], ears=ears)
-        levels = soft_tissue(volume, hounsfield=hounsfield[id(stack)])
+        shown = _shown(volume, emission=emission[id(stack)])
+        mask = _mask_for(stack, shown, found, number, group, hounsfield=hounsfield[id(stack)], ears=ears)
+        levels = soft_tissue(volume, shown, hounsfield=hounsfield[id(stack)])
         for plane in stack.planes:
             found.masked[plane.instance], found.levels[plane.instance] = mask, levels
     for plane in space.planes:
         if plane.instance not in found.masked:
             found.masked[plane.instance] = number
             found.levels[plane.instance] = _levels_of_plane(plane, pixels, hounsfield=plane.instance in look.hounsfield)
+
+
+def _shown(volume: Volume, *, emission: bool) -> Volume:
+    """What the head is looked for in."""
+    return lifted(volume) if emission else volume
 
 
 def _mask_for(

@@ -12,15 +12,15 @@ from gateway.pixels.head_template import head_template
 from gateway.pixels.head_tissue import tissue_of
 from gateway.volumes import Volume
 
-FRONT_MM = 30.0  # half width of the middle of a face
 LOWEST_MM = -60.0
+BROW_MM = -10.0  # template LPS: above it is forehead, which the guard of the frontal pole spares in part
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """`imaged`: share of the template head that is imaged. `overlap`: Dice of tissue and template head above the mouth,
-    where imaged. `left`: of the surface that is seen from in front in the face, the share that the mask leaves.
-    `brain`: voxels of the template's brain that it touches.
+    where imaged. `left`: of the surface that is seen from in front in the face, brow and below, the share that the mask
+    leaves. `brain`: voxels of the template's brain that it touches.
     """
 
     imaged: float
@@ -41,6 +41,7 @@ def measure(volume: Volume, mask: Mask, *, hounsfield: bool) -> Measured:
     total = (tissue & upper).sum() + (template.head & upper).sum()
     first = tissue & (np.cumsum(tissue, axis=1) == 1)  # from in front, LPS: y grows to the back
     face = ndimage.binary_erosion(template.face, iterations=2)  # its rim may be skin of the forehead or neck
+    face &= (heights < BROW_MM)[:, None, None]
     seen = first & face
     left = seen & ~mask.removed
     return Measured(

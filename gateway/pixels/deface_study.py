@@ -29,6 +29,7 @@ DESCRIPTIONS = (
     "ProtocolName",
     "RequestedProcedureDescription",
 )
+EMISSION = frozenset({"PT", "NM"})
 HEAD_WORDS = (
     *("HEAD", "BRAIN", "SKULL", "FACE", "FACIAL", "SINUS", "ORBIT", "CRANI", "CEREBR", "NEURO", "PITUIT", "MAXILL"),
     *("KOPF", "SCHAEDEL", "SCHÄDEL", "HIRN", "GESICHT", "TETE", "TÊTE", "CRÂN", "CABEZA", "TESTA"),
@@ -55,7 +56,8 @@ class Space:
 
 @dataclass(frozen=True)
 class Survey:
-    """Numbers of instances: `unplaced` have a frame without a place, `shapes` draw surfaces, `hounsfield` are CT.
+    """Numbers of instances: `unplaced` have a frame without a place, `shapes` draw surfaces, `hounsfield` are CT,
+    `emission` are PET and other pictures of a tracer.
 
     `suspected` are heads, or infants, by their header: evidence against a head counts less there. No header counts as
     evidence that something is no head.
@@ -65,19 +67,22 @@ class Survey:
     unplaced: frozenset[int]
     shapes: frozenset[int]
     hounsfield: frozenset[int]
+    emission: frozenset[int]
     suspected: frozenset[int]
 
 
 def survey(group: Sequence[Instance]) -> Survey:
     """Look at the headers of a study. Raises Hold("pixels_unreadable")."""
     listed: list[Plane | Unplaced] = []
-    shapes, hounsfield, suspected = set(), set(), set()
+    shapes, hounsfield, emission, suspected = set(), set(), set(), set()
     for number, instance in enumerate(group):
         dataset = _header(instance)
         if any(keyword in dataset for keyword in SHAPES):
             shapes.add(number)
         if str(dataset.get("Modality", "")) == "CT":
             hounsfield.add(number)
+        if str(dataset.get("Modality", "")) in EMISSION:
+            emission.add(number)
         if _is_suspected(dataset):
             suspected.add(number)
         if "Rows" in dataset:
@@ -93,7 +98,7 @@ def survey(group: Sequence[Instance]) -> Survey:
         )
         for key in keys
     )
-    return Survey(spaces, _unplaced(strays), frozenset(shapes), frozenset(hounsfield), frozenset(suspected))
+    return Survey(spaces, _unplaced(strays), *map(frozenset, (shapes, hounsfield, emission, suspected)))
 
 
 def _is_suspected(dataset: Dataset) -> bool:

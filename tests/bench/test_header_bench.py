@@ -28,6 +28,16 @@ def test_large_objects_are_ct_and_mr_of_the_usual_size_with_private_blocks_and_s
     assert all(any(element.tag.is_private for element in image) for image in images)
 
 
+def test_objects_of_a_series_say_the_same_where_asked_and_differ_elsewhere(tmp_path: Path) -> None:
+    comments = {}
+    for differ in (True, False):
+        write_large(tmp_path / str(differ), 20, texts_differ=differ)
+        images = [pydicom.dcmread(path) for path in sorted((tmp_path / str(differ)).iterdir())]
+        comments[differ] = {(image.SeriesInstanceUID, str(image.get("ImageComments", ""))) for image in images}
+    assert len(comments[False]) == len({series for series, _ in comments[False]})
+    assert len(comments[True]) > 2 * len(comments[False])
+
+
 def test_test_files_of_pydicom_are_images_with_a_patient(tmp_path: Path) -> None:
     assert write_mixed(tmp_path / "files") > 30
     for path in (tmp_path / "files").iterdir():

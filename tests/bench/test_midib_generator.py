@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
 import hashlib
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from bench.midib_corpus import clinical, words
+from bench.midib_corpus import clinical, phrases, unseen, unseen_phrases, widened, words
 from bench.midib_corpus.corpus import Recipe, make, write_corpus
+from bench.midib_corpus.people import person
 from bench.midib_corpus.phrases import clashes
 from bench.midib_corpus.words import Words
 from bench.midib_score.key import ACTIONS, read_key
@@ -51,6 +54,27 @@ def test_the_halves_share_no_description() -> None:
     for table in (clinical.STUDIES, clinical.SERIES):
         for entries in table.values():
             assert not set(Words("development").of(entries)) & set(Words("final").of(entries))
+
+
+@pytest.mark.parametrize("pool", ["FEMALE", "MALE", "LAST", "STREETS", "CITIES", "HOSPITALS", "FOREIGN"])
+def test_the_unseen_half_shares_no_name_with_the_others(pool: str) -> None:
+    assert not set(getattr(unseen, pool)) & set(getattr(words, pool))
+    assert Words("unseen").of(getattr(words, pool), (), getattr(unseen, pool)) == list(getattr(unseen, pool))
+
+
+@pytest.mark.parametrize("pool", ["HISTORIES", "ALERTS", "FINDINGS", "ADVICE", "AGENTS", "DIAGNOSES", "COMMENTS"])
+def test_the_unseen_half_shares_no_text_with_the_others(pool: str) -> None:
+    assert not set(getattr(unseen, pool)) & {*getattr(clinical, pool), *getattr(widened, pool)}
+
+
+def test_the_unseen_half_has_its_own_styles_and_plants_what_it_says() -> None:
+    assert not {style for style, _ in unseen_phrases.STYLES} & {style for style, _ in phrases.STYLES}
+    who, rng = person(Random(4), "unseen"), Random(4)
+    for style, _ in unseen_phrases.STYLES:
+        typed, planted, category = style("KNEE AP", who, rng, dt.date(2017, 4, 9))
+        assert "KNEE AP" in typed
+        assert all(word.lower() in typed.lower() for word in planted.split()), style
+        assert category.startswith("HIPAA-")
 
 
 def test_the_corpus_of_a_full_run_has_two_hundred_patients_all_modalities_and_all_ten_checks() -> None:

@@ -74,3 +74,26 @@ def test_a_technical_attribute_that_holds_text_is_not_kept(tmp_path: Path) -> No
         file = with_element(file, explicit(tag, vr, value), tag)
     out = scrub(tmp_path, file)
     assert out.has_plant() == []
+
+
+@pytest.mark.parametrize("tag", [0x00280020, 0x00282000, 0x00281201, 0x54001010])
+@pytest.mark.parametrize("form", ["undefined", "defined", "sequence"])
+def test_a_sequence_in_place_of_bulk_that_stays_goes_with_all_that_is_in_it(
+    tmp_path: Path, tag: int, form: str
+) -> None:
+    """A retired blank, an ICC profile, a palette, a waveform: kept for being technical, and nobody enters them."""
+    value = item(explicit(0x00100020, "LO", NAME.encode()))
+    if form == "undefined":
+        end = b"\xfe\xff\xdd\xe0\0\0\0\0"
+        element = explicit(tag, "UN", b"")[:8] + b"\xff\xff\xff\xff" + value + end
+    else:
+        element = explicit(tag, "SQ" if form == "sequence" else "UN", value)
+    out = scrub(tmp_path, with_element(encoded(ct_base()), element, tag))
+    assert out.has_plant() == []
+    assert out.step.counts["unfit"] + out.step.counts["X"] > 0
+
+
+def test_bulk_that_stays_may_be_anything_else(tmp_path: Path) -> None:
+    profile = bytes(range(64))
+    out = scrub(tmp_path, with_element(encoded(ct_base()), explicit(0x00282000, "OB", profile), 0x00282000))
+    assert out.ds.ICCProfile == profile
