@@ -123,7 +123,7 @@ def test_every_package_of_the_project_is_copied() -> None:
 def test_the_pinned_versions_are_those_installed() -> None:
     (install,) = [rest for word, rest in stages()[0] if word == "RUN" and "pip install" in rest]
     assert "--constraint constraints.txt" in install
-    assert "'.[cluster]'" in install
+    assert "'.[cluster,learn]'" in install
 
 
 def test_it_listens_on_every_address_and_writes_to_the_volume_only() -> None:
