@@ -19,7 +19,7 @@ from gateway.durable import writing
 from gateway.errors import PolicyError, UsageError
 from gateway.policy.approvals import key_id, public_text, read_public
 from gateway.policy.document import Document, read_document
-from gateway.policy.loading import name_fault
+from gateway.policy.names import name_fault
 
 FILE = "approvers.yaml"
 _HEAD = (

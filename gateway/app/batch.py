@@ -12,7 +12,7 @@ from gateway.app.registry import REGISTRY
 from gateway.errors import UsageError
 from gateway.policy import Policy, Registry, load_policy
 from gateway.policy.document import close_match
-from gateway.policy.loading import name_fault
+from gateway.policy.names import name_fault
 from gateway.pseudonyms import Keys
 from gateway.study import State
 

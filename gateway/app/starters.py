@@ -9,7 +9,7 @@ from gateway.durable import writing
 from gateway.errors import Fault, PolicyError, UsageError
 from gateway.policy import Registry, load_policy
 from gateway.policy.document import close_match
-from gateway.policy.loading import name_fault
+from gateway.policy.names import name_fault
 from gateway.settings import SHIPPED_POLICIES
 
 STARTERS = SHIPPED_POLICIES / "starters"

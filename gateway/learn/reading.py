@@ -20,7 +20,7 @@ from gateway.learn.loading import Frame, Picture, StackOf, instances_of, mask_of
 from gateway.learn.segmentation import SEGMENTATION
 from gateway.volumes import Stack, planes_of, sort
 from models.cohorts import Cohort, Scan
-from models.cohorts.manifest import AGE_BAND_YEARS
+from models.cohorts.cohort import AGE_BAND_YEARS
 
 PICTURES = frozenset({"CR", "DX", "MG", "IO", "PX", "OP", "XC", "RG", "OT", "SC", "GM", "ES"})  # a frame is an image
 EYES = {"L": "left", "R": "right"}

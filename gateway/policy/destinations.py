@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.policy.document import Document, Faulty
-from gateway.policy.loading import name_fault
+from gateway.policy.names import name_fault
 
 FORMS = "write dicom://AET@host:port or folder:/path"
 _HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*\.?")

@@ -25,8 +25,8 @@ from pydantic import AfterValidator, Field, model_validator
 from gateway.errors import PolicyError
 from gateway.policy.document import Faulty, read_document
 from gateway.policy.frozen import FrozenMap
-from gateway.policy.loading import name_fault
 from gateway.policy.model import Strict, plain
+from gateway.policy.names import name_fault
 from gateway.policy.parsing import parse
 from gateway.study import canonical_json
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +26,7 @@ from gateway.policy.model import (
     RetainPolicy,
     Strict,
 )
+from gateway.policy.names import name_fault
 from gateway.policy.parsing import build, parse
 from gateway.policy.review_section import ReviewPolicy
 from gateway.policy.standard import editions, standard_digest
@@ -35,13 +35,6 @@ from gateway.policy.vault_section import VaultPolicy
 KEYS = ("name", "extends", "header", "pixels", "gate", "escalate", "release", "retain", "forward", "vault", "review")
 REQUIRED = ("name", "extends", "gate")
 M = TypeVar("M", bound=BaseModel)
-
-
-def name_fault(kind: str, value: Any) -> str:
-    """What is wrong with the name of a policy, route, project or destination, or "". Names become metric labels."""
-    if isinstance(value, str) and re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,62}", value):
-        return ""
-    return f"{kind} must be 1 to 63 small letters, digits, dots and dashes, and start with a letter or digit"
 
 
 class GateShape(Strict):

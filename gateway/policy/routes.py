@@ -24,8 +24,8 @@ from gateway.policy.cohorts import load_cohort
 from gateway.policy.destinations import ae_title
 from gateway.policy.document import Document, Faulty, Path_, close_match
 from gateway.policy.frozen import FrozenMap
-from gateway.policy.loading import name_fault
 from gateway.policy.model import Policy
+from gateway.policy.names import name_fault
 
 RULE_KEYS = ("name", "when", "targets")
 TARGET_KEYS = ("project", "policy", "destination")

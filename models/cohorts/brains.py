@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from models.cohorts.cohort import Cohort, Pixels, Scan
+from models.cohorts.cohort import AGE_BAND_YEARS, Cohort, Pixels, Scan
 from models.cohorts.difficulty import strengths
-from models.cohorts.manifest import AGE_BAND_YEARS
 
 if TYPE_CHECKING:
     from models.cohorts.brains_render import Setting

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.float32]
+AGE_BAND_YEARS = 20  # of the attribute age_band
 
 
 @dataclass(frozen=True, slots=True)

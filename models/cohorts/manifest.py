@@ -11,9 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from models.cohorts.cohort import Cohort, Scan
+from models.cohorts.cohort import AGE_BAND_YEARS, Cohort, Scan
 
-AGE_BAND_YEARS = 20
 NEEDED = ("file", "dataset", "subject", "session")
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
 VOLUMES = (".nii", ".nii.gz")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models.cohorts.manifest import AGE_BAND_YEARS
+from models.cohorts.cohort import AGE_BAND_YEARS
 
 Floats = NDArray[np.float64]
 YOUNGEST_YEARS, OLDEST_YEARS = 20, 90
