@@ -164,8 +164,8 @@ def _mask_for(
 
 
 def _fits(measured: Measured) -> bool:
-    """Next to nothing of a face stands before the cut, the brain is spared, and the outline is that of the head, if any is
-    there: a volume of another part of the patient has nothing to fit.
+    """Next to nothing of a face stands before the cut, the brain is spared, and the outline is that of the head, if any
+    is there: a volume of another part of the patient has nothing to fit.
     """
     if measured.brain:
         return False
