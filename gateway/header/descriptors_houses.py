@@ -33,6 +33,9 @@ _TOWNS = _set("mount mt port fort lake saint st san santa los las cape glen nort
 _TOWN_GAP = re.compile(r"\.?[ \t]{1,2}")
 _SPACE = re.compile(r"[\s'’&.-]{1,3}")
 MAX_HOUSE_TOKENS, MAX_TOWN_TOKENS = 4, 3
+_NO_TOWNS = _set(
+    "left right links rechts linke rechte linker rechter gauche droite droit izquierda derecha sinistra destra"
+)
 _PLACE_PREPOSITIONS = _set("in from at near to aus von nach bei de a em da van uit te z w")
 
 
@@ -95,24 +98,25 @@ def _is_saint(text: str, tokens: Sequence[Token], index: int) -> bool:
     return fold(saint.text) in _SAINTS and saint.text.istitle() and behind.text.istitle() and beside is not None
 
 
-def town(text: str, tokens: Sequence[Token], index: int) -> Iterator[Span]:
+def town(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
     """What belongs to a masked word that may be a town's."""
     before = tokens[index - 1] if index else None
     mount = before is not None and before.text.istitle() and fold(before.text) in _TOWNS
     if before is not None and mount and _TOWN_GAP.fullmatch(text, before.end, tokens[index].start):
         yield before.start, before.end  # the Mount of Mount Unknown
-    yield from _town_behind(text, tokens, index)
+    yield from _town_behind(text, tokens, index, words)
 
 
-def _town_behind(text: str, tokens: Sequence[Token], index: int) -> Iterator[Span]:
+def _town_behind(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
     """All of "in Unknown Bay Point" and "from Nether Unknown": capitalised words behind a preposition, one masked.
 
-    Only where the words before it are written small: elsewhere capitals say nothing.
+    Only where the words before it are written small: elsewhere capitals say nothing. A side and what is technical first
+    are no part of it: "in Unknown Pouch Right".
     """
     first = last = index
-    while first and last - first < MAX_TOWN_TOKENS and _is_capitalised(text, tokens, first - 1, first):
+    while first and last - first < MAX_TOWN_TOKENS and _goes_on(text, tokens, first - 1, first - 1, words):
         first -= 1
-    while last + 1 < len(tokens) and last - first < MAX_TOWN_TOKENS and _is_capitalised(text, tokens, last, last + 1):
+    while last + 1 < len(tokens) and last - first < MAX_TOWN_TOKENS and _goes_on(text, tokens, last, last + 1, words):
         last += 1
     if first == last or first == 0:
         return
@@ -122,7 +126,9 @@ def _town_behind(text: str, tokens: Sequence[Token], index: int) -> Iterator[Spa
         yield tokens[first].start, tokens[last].end
 
 
-def _is_capitalised(text: str, tokens: Sequence[Token], first: int, second: int) -> bool:
-    """True for two neighbours of which both may be part of a town's name."""
-    both = all(tokens[at].text.istitle() and tokens[at].text.isalpha() for at in (first, second))
-    return both and _TOWN_GAP.fullmatch(text, tokens[first].end, tokens[second].start) is not None
+def _goes_on(text: str, tokens: Sequence[Token], first: int, new: int, words: Words) -> bool:
+    """True for `first` and the token behind it when both may be of a town's name; `new` is the one not yet in it."""
+    both = all(token.text.istitle() and token.text.isalpha() for token in tokens[first : first + 2])
+    folded = fold(tokens[new].text)
+    technical = folded in _NO_TOWNS or (words.is_core(folded) and folded not in words.ambiguous)
+    return both and not technical and _TOWN_GAP.fullmatch(text, tokens[first].end, tokens[first + 1].start) is not None

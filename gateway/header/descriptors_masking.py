@@ -34,6 +34,7 @@ from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import UNITS, Words
 
 MAX_PASSES = 8
+MAX_REMEMBERED = 1024  # characters of a text: the reading of 16,000 takes more than a megabyte
 TECHNICAL_LETTERS = 4  # shortest name that is looked for in text that stays for being technical, codes among it
 LONGEST_MEASURE = 7  # digits of a number that a unit follows
 _SEPARATORS = " \t\r\n,;:^_/=-'\"|+&"
@@ -47,7 +48,7 @@ _BRACKETS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 Change = tuple[int, int, str]  # start, end, what is written instead
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """What a text shows without knowing whose it is: its tokens, which of them nobody knows, spans to mask, ages.
 
@@ -119,10 +120,12 @@ def _read(text: str, words: Words) -> Reading:
     return Reading(tuple(tokens), cues_in(tokens), tuple(unknown), tuple(forms), tuple(ages))
 
 
-@lru_cache(maxsize=1 << 12)
+_remembered_reading = lru_cache(maxsize=1 << 12)(_read)
+
+
 def reading_of(text: str, words: Words) -> Reading:
-    """The reading of a text, remembered: the slices of a series all say the same."""
-    return _read(text, words)
+    """The reading of a text. That of a short one is remembered: the slices of a series all say the same."""
+    return (_remembered_reading if len(text) <= MAX_REMEMBERED else _read)(text, words)
 
 
 def masked(text: str, own: OwnWords) -> Masked:
@@ -139,13 +142,15 @@ def masked(text: str, own: OwnWords) -> Masked:
 
 def _masked_once(text: str, own: OwnWords) -> tuple[str | None, tuple[str, ...]]:
     """What one reading leaves of a text, None when all stays, and what went only for being unknown."""
-    return _masked_with(text, tuple(own_spans(own, text, reading_of(text, own.words).tokens)), own.words)
+    reading = reading_of(text, own.words)
+    mine = tuple(own_spans(own, text, reading.tokens))
+    return (_remembered_masking if len(text) <= MAX_REMEMBERED else _masked_with)(text, mine, reading, own.words)
 
 
-@lru_cache(maxsize=1 << 12)
-def _masked_with(text: str, mine: tuple[Span, ...], words: Words) -> tuple[str | None, tuple[str, ...]]:
+def _masked_with(
+    text: str, mine: tuple[Span, ...], reading: Reading, words: Words
+) -> tuple[str | None, tuple[str, ...]]:
     """The same where the own words stand at `mine`: whose they are does not matter."""
-    reading = reading_of(text, words)
     people = people_in(text, reading.tokens, reading.cues, mine, reading.unknown, words)
     if not (mine or reading.forms or reading.unknown or people or reading.ages):
         return None, ()
@@ -157,6 +162,9 @@ def _masked_with(text: str, mine: tuple[Span, ...], words: Words) -> tuple[str |
     ]
     changes = [(start, end, "") for start, end in (*known_spans, *reading.unknown, *people)]
     return _without(text, [*changes, *reading.ages]), tuple(strange)
+
+
+_remembered_masking = lru_cache(maxsize=1 << 12)(_masked_with)
 
 
 def without_own(text: str, own: OwnWords) -> str:

@@ -22,7 +22,7 @@ from gateway.header.descriptors_words import Words
 INSIDE_LETTERS, ALONE_LETTERS = 6, 3  # shortest name part that counts inside a longer word, and as a word
 ID_CHARACTERS, ID_DIGITS, INSIDE_ID_CHARACTERS, GLUED_LETTERS = 5, 3, 8, 8
 PHRASE_CHARACTERS, MAX_NAME_PARTS = 8, 6
-MAX_REMEMBERED = 4096  # tokens
+MAX_REMEMBERED, MAX_REMEMBERED_LETTERS = 4096, 64  # tokens, and of how many characters one may be
 COMPACT_DIGITS, COMPACT = 8, -1  # of a date written together, which is no number of a date
 _NOT_NAMES = """
 dr prof med mr mrs ms md phd jr sr ii iii iv von van vom zu der den de del della di da do dos du la le les el al bin ben
@@ -174,6 +174,8 @@ class OwnWords:
         found = self.traits.get(token)
         if found is None:
             found = self._trait(token)
+            if len(token) > MAX_REMEMBERED_LETTERS:
+                return found
             if len(self.traits) >= MAX_REMEMBERED:
                 self.traits.clear()
             self.traits[token] = found

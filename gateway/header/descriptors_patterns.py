@@ -144,12 +144,16 @@ _PHONES = (
     r"(?<!\.)[6-9]\d{4}[ -]\d{5}(?![\d.])",  # India
     r"(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\w.-])",  # Australia
 )
-# Said to somebody: "call results to 555 0100", "please reach on 555 0100".
-_ERRANDS = by_initial(["call", "phone", "ring", "fax", "page", "reach", "dial"])
+# Said to somebody: "call results to 555 0100", "please reach on 555 0100"; a ring may be a finding, a number a measure.
+_ERRANDS = by_initial(
+    ["call", "phone", r"ring(?!\s(?:art[ei]fact|enhanc|shadow|lesion))", "fax", "page", "reach", "dial"]
+)
+_NO_MEASURE = r"(?!(?:[ /-]?\d)*\s?(?:min|sec|s|ms|mm|cm|ml|kv|kvp|ma|mas|hz|deg|%)(?!\w))"
+_TO = r"(?:ed|s)?\s(?:[^\W\d_]+\s){0,4}(?:to|at|on)(?:\s|:)+"
 _CALLED = (
-    rf"(?:{_ERRANDS})(?:ed|s)?\s(?:[^\W\d_]+\s){{0,4}}(?:to|at|on)(?:\s|:)+(?P<errand>{_NUMBER_SAID}{_EXTENSION})",
-    r"(?:ext|extension)\b\s*[:#.=-]?\s*(?P<line>\d{4,6})(?!\w|\.\d)(?!\s?(?:mm|cm|ms|s)\b)",
+    rf"(?:{_ERRANDS}){_TO}(?P<errand>{_NUMBER_SAID}{_EXTENSION}){_NO_MEASURE}",
     rf"(?:{_CALLS})(?![^\W\d_])\s*(?:no|nr|num)?[:#.=-]*\s*(?P<phone>{_NUMBER_SAID}{_EXTENSION})",
+    r"(?:ext|extension)\b\s*[:#.=-]?\s*(?P<line>\d{4,6})(?!\w|\.\d)(?!\s?(?:mm|cm|ms|s)\b)",
     rf"{_PAGERS}(?P<paged>\d{{3,}})",
 )
 # Most places of a text begin neither a number nor a word: what stands there decides which of the forms are tried. The

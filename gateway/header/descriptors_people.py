@@ -92,7 +92,7 @@ def _beside(
         elif token.start not in named and _is_ambiguous(tokens, min(index, other), token, beside, words):
             yield beside.start, beside.end
     if token.text.istitle() and token.start in strange:
-        yield from town(text, tokens, index)
+        yield from town(text, tokens, index, words)
     behind = tokens[index + 1] if index + 1 < len(tokens) else None
     if behind is not None and behind.text in ("s", "S") and text[token.end : behind.start] in ("'", "’"):
         yield behind.start, behind.end

@@ -6,6 +6,7 @@ import pytest
 from planted_words import cleaned, own
 
 from gateway.header.descriptors_initials import any_case, by_initial
+from gateway.header.descriptors_masking import _remembered_masking, _remembered_reading
 from gateway.header.descriptors_own import NAME, Said
 
 NOBODY = own()
@@ -23,6 +24,9 @@ NOBODY = own()
         ("Consent: father Zzanton Page", "Consent: father"),
         ("IV by RN Hope W.", "IV"),
         ("arrived from Zzford Bay Point by car", "arrived from by car"),
+        ("Ext 40321 33. Repeat", "Ext. Repeat"),  # all of a number, not its first digits
+        ("ext 4032 11 55", "ext"),
+        ("Ext: 40321/22", "Ext"),
     ],
 )
 def test_what_identifies_by_its_form_or_its_place_goes(text: str, left: str) -> None:
@@ -41,10 +45,47 @@ def test_what_identifies_by_its_form_or_its_place_goes(text: str, left: str) -> 
         "NP Swab",
         "Hemoptysis, compressive atelectasis, desiccation",
         "P4^P101^S108^I0, Gated, 0.0%",
+        "Ring enhancement on 5/10/15 min",
+        "RING ARTIFACT AT 100 120 140",
+        "Reach to 12000 mm",
     ],
 )
 def test_what_is_technical_or_medical_stays(text: str) -> None:
     assert cleaned(text, NOBODY) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("lesion in Zzrison Pouch Right", "lesion in Right"),
+        ("lesion in Zzrison Pouch Left", "lesion in Left"),
+        ("uptake in Zzuch Node Left", "uptake in Node Left"),
+        ("stop at Zzoddi Level", "stop at Level"),
+    ],
+)
+def test_a_side_and_anatomy_behind_an_eponym_are_no_town(text: str, left: str) -> None:
+    assert cleaned(text, NOBODY) == left
+
+
+def test_a_long_text_is_not_remembered_as_a_short_one_is() -> None:
+    """A worker's memory must not grow with the texts of strangers: 4096 of 16 kB each would be gigabytes."""
+    for size, remembered in ((100, 1), (20_000, 0)):
+        _remembered_reading.cache_clear()
+        _remembered_masking.cache_clear()
+        text = "a b " * (size // 4) + "x"
+        assert cleaned(text, NOBODY) == text
+        assert [one.cache_info().currsize for one in (_remembered_reading, _remembered_masking)] == [remembered] * 2
+    long = Said(NAME, "ZZQUAX^ANNA")
+    text = "thorax b " * 800 + "Zzquax, Anna 31.01.1950"
+    assert cleaned(text, own(long)) == ("thorax b " * 800).strip()
+
+
+def test_a_long_word_is_not_remembered_by_an_object() -> None:
+    mine = own(Said(NAME, "ZZQUAX^ANNA"))
+    for size, remembered in ((10, True), (5000, False)):
+        word = "b" * size + "zzquax"
+        assert mine.trait(word).strong
+        assert (word in mine.traits) is remembered
 
 
 def test_a_name_that_is_a_technical_word_goes_beside_its_own_initial_and_stays_alone() -> None:
