@@ -21,7 +21,6 @@ from gateway.gate.text_words import MIN_LETTERS, HeaderWords, is_technical, lett
 BRIGHTEST, DARKEST = "brightest channel", "darkest channel"
 OPEN_STACKS = 6  # of pictures that differ in size or kind: three pictures each are held
 LEAST_SURE, LEAST_FOUND = 0.6, 0.5  # rapidocr's reading, and its finding
-TWO_SURE = 0.8  # for two signs: traces of lossy compression in the dark, stretched, look like "KI"
 UNREADABLE_FOUND, UNREADABLE_LETTERS, UNREADABLE_PIXELS = 0.8, 3, 64  # a line that is text, whatever it says
 LINE_RATIO = 2.5  # length to height of a line
 LARGE_PIXELS, LARGE_SURE = 128, 0.9  # on the sheet: boxes around anatomy are large
@@ -124,7 +123,7 @@ class Look:
         read = one.read
         if count >= MIN_LETTERS and is_technical(read.text, self.allow):
             return ""
-        least = LARGE_SURE if one.height > LARGE_PIXELS else LEAST_SURE if count > MIN_LETTERS else TWO_SURE
+        least = LARGE_SURE if one.height > LARGE_PIXELS else LEAST_SURE
         if count >= MIN_LETTERS and read.sure >= least and read.found >= LEAST_FOUND:
             return "text"
         long, short = sorted((read.bottom - read.top, read.right - read.left), reverse=True)

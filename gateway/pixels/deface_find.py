@@ -27,9 +27,6 @@ from gateway.volumes import Plane, Stack, Volume, read
 
 READ_MM = 2.0
 TRIED = 3  # volumes of a frame of reference that are aligned; one more that could be a head is in doubt
-# Of the surface of the face. The guard of the frontal pole spares up to 3 % of it beside the bridge of the nose;
-# whether somebody is known by that is for the gate to say, which looks at what would leave.
-MOST_LEFT = 0.03
 BESIDE_MM = 40.0  # how far a single plane may reach beyond a volume that shows no head
 
 
@@ -164,12 +161,12 @@ def _mask_for(
 
 
 def _fits(measured: Measured) -> bool:
-    """Next to nothing of a face stands before the cut, the brain is spared, and the outline is that of the head, if any
-    is there: a volume of another part of the patient has nothing to fit.
+    """Nothing of a face stands before the cut, the brain is spared, and the outline is that of the head, if any is
+    there: a volume of another part of the patient has nothing to fit.
     """
     if measured.brain:
         return False
-    return measured.imaged < 0.02 or (measured.overlap > 0.85 and measured.left < MOST_LEFT)
+    return measured.imaged < 0.02 or (measured.overlap > 0.85 and measured.left < 0.01)
 
 
 def _no_head(

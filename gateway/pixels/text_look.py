@@ -189,6 +189,9 @@ class _Seen:
 def _seen(read: ReadLine, shape: tuple[int, ...], judge: Judge, side: float, known: Sequence[Hit] | None) -> _Seen:
     line, sure = read.line, read.sure
     kind = judge.kind(line, read.text, sure, side)
+    if kind in (None, Kind.UNCERTAIN):  # a block goes with any line of it
+        kinds = {judge.kind(part, text, how_sure, side) for part, text, how_sure in read.parts}
+        kind = next((one for one in (Kind.HINT, Kind.TEXT) if one in kinds), kind)
     unclear = kind is Kind.UNCERTAIN or (kind is Kind.TEXT and (sure < READ or len(folded(read.text)) <= FEW_SIGNS))
     if known is not None and unclear and on_known(line, [hit.place for hit in known]):
         kind = None  # what is left beside a covered line looks like one

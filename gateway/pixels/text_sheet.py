@@ -12,23 +12,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.pixels.text_blocks import lines_within
 from gateway.pixels.text_engine import Engine, Line, crop
 
 Bytes = NDArray[np.uint8]
 
 SHEET_PX, OVERLAP_PX = 2112, 256  # a side of the enlarged sheet: two screens of 1024 columns fit beside each other
 GAP_PX = 32
+READ_WELL = 0.8  # a box read worse than this may be a block of lines
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLine:
-    """A line in pixels of its picture, what it says, how sure that is, and where it was read."""
+    """A line in pixels of its picture, what it says, how sure that is, and where it was read. `parts` is the same of
+    the lines that it turned out to be a block of, () where it is one line.
+    """
 
     line: Line
     text: str
     sure: float
     sheet: Bytes
     on_sheet: Line
+    parts: tuple[tuple[Line, str, float], ...] = ()
 
     def cut_out(self) -> Bytes:
         """The line laid flat, (rows, columns, 3)."""
@@ -51,12 +56,25 @@ def read_lines(pictures: Sequence[Bytes], engine: Engine, scale: float, floor: f
     for sheet in _sheets([tile for at, one in enumerate(pictures) for tile in _tiles(at, one, scale)], scale):
         canvas = _drawn(sheet)
         lines = engine.detect(canvas, scale, floor)
-        for line, (text, sure) in zip(lines, engine.read(canvas, lines), strict=True):
+        read = engine.read(canvas, lines)
+        blocks = _blocks(
+            canvas, engine, [line for line, (_, sure) in zip(lines, read, strict=True) if sure < READ_WELL]
+        )
+        for line, (text, sure) in zip(lines, read, strict=True):
             tile = _tile_of(line, sheet)
             if tile is not None:
                 shift = np.array([tile.left - tile.across, tile.top - tile.down], np.float32)
-                found[tile.picture].append(ReadLine(Line(line.corners + shift, line.score), text, sure, canvas, line))
+                placed, parts = Line(line.corners + shift, line.score), blocks.get(id(line), ())
+                found[tile.picture].append(ReadLine(placed, text, sure, canvas, line, parts))
     return found
+
+
+def _blocks(canvas: Bytes, engine: Engine, lines: Sequence[Line]) -> dict[int, tuple[tuple[Line, str, float], ...]]:
+    """By the id of a line: what it is a block of, read line by line."""
+    within = {id(line): lines_within(canvas, line) for line in lines}
+    every = [part for parts in within.values() for part in parts]
+    said = iter(engine.read(canvas, every))
+    return {key: tuple((part, *next(said)) for part in parts) for key, parts in within.items() if parts}
 
 
 def sheet_area(scale: float) -> int:
