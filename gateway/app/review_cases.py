@@ -15,7 +15,7 @@ from gateway.app.releases import HELD_IN
 from gateway.app.review_frames import Facts, facts_of, facts_of_each
 from gateway.app.review_pointers import pointer
 from gateway.app.review_wishes import FIRST, asked_in
-from gateway.app.waiting import BATCH, Waiting, batches, job_waiting, study_waiting
+from gateway.app.waiting import Waiting, batches, job_waiting, study_waiting
 from gateway.database import JobRow, StudyRow
 from gateway.errors import REASONS, Hold, UsageError
 from gateway.flow import Leg
@@ -215,7 +215,7 @@ def _thing(pair: Pair, facts: Facts, series: Mapping[str, int]) -> Thing:
 
 def _closed(subject: Subject) -> str:
     """Why nothing can be shown or decided, "" where it can."""
-    if subject.waiting.stage == BATCH:
+    if subject.waiting.batch:
         return "`scrub` held it: mend what is named, then run `scrub` again; its originals are where they were"
     if subject.waiting.state != State.HELD:
         return f"it is not held: it is {subject.waiting.state.replace('_', ' ')}"

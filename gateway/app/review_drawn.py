@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from gateway.app.review_wishes import ID_CHARACTERS
 from gateway.database import Database
 from gateway.durable import make_folder, writing
 from gateway.errors import Hold
+from gateway.frames.source import PYDICOM_FAILURES
 from gateway.pseudonyms import Keys
 from gateway.settings import Home
 from gateway.study import canonical_json
@@ -61,7 +63,7 @@ def place_of(original: Path, master: bytes) -> Place:
         header = pydicom.dcmread(original, stop_before_pixels=True, specific_tags=words, force=True)
         sop, series = (str(header.get(word) or "").strip(" \0") for word in words[:2])
         rows, columns = (int(header.get(word) or 0) for word in words[2:])
-    except (OSError, ValueError, TypeError, pydicom.errors.InvalidDicomError):
+    except (OSError, zlib.error, *PYDICOM_FAILURES):
         raise Hold("unreadable_object") from None
     keys = Keys(master)
     return Place(keys.opaque("sop", sop), keys.opaque("series", series) if series else "", rows, columns)

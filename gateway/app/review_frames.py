@@ -7,6 +7,7 @@ Grey keeps its stored values, in 16 bits where they do not fit into 8; colour is
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from pydicom._uid_dict import UID_dictionary
 
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
+from gateway.frames.source import PYDICOM_FAILURES
 from gateway.pseudonyms import Keys
 
 LEVELS = 65535
@@ -103,7 +105,7 @@ def facts_of(original: Path, master: bytes) -> Facts:
         header = pydicom.dcmread(original, stop_before_pixels=True, specific_tags=words, force=True)
         series, uid = str(header.get("SeriesInstanceUID") or ""), str(header.get("SOPClassUID") or "")
         number = str(header.get("InstanceNumber") or "").strip()
-    except (OSError, ValueError, TypeError, pydicom.errors.InvalidDicomError):
+    except (OSError, zlib.error, *PYDICOM_FAILURES):
         return Facts("", 0, "unreadable", trouble="unreadable_object")
     kind = UID_dictionary[uid][0].removesuffix(" Storage") if uid in UID_dictionary else "unknown kind"
     plain = Facts(keys.opaque("series", series), int(number) if number.isdecimal() and len(number) < 8 else 0, kind)

@@ -10,13 +10,15 @@ from gateway.database import Database, JobRow, StudyRow
 from gateway.settings import Home, Settings
 from gateway.study import Finding, State
 
-BATCH = "scrub"  # the stage of what `scrub` held
+BATCH = "scrub"  # the stage of what the command `scrub` held; a leg of `serve` has the same name
 NOTE = "held.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One held study. `since` is in UTC seconds, `at` a place in our terms, never a value."""
+    """One held study. `since` is in UTC seconds, `at` a place in our terms, never a value. `batch`: the command `scrub`
+    held it, and no row is there that a decision could change.
+    """
 
     key: str
     state: str
@@ -28,6 +30,7 @@ class Waiting:
     policy_digest: str = ""
     destination: str = ""
     findings: tuple[Finding, ...] = ()
+    batch: bool = False
 
 
 def everything_held(home: Home, settings: Settings) -> list[Waiting]:
@@ -79,6 +82,7 @@ def _batch(note: Path) -> Waiting | None:
             policy=body["policy"],
             policy_digest=body["policy_digest"],
             findings=tuple(Finding(**finding) for finding in body["findings"]),
+            batch=True,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

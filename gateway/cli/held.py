@@ -98,7 +98,7 @@ def reject(
 def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption, *, json: bool) -> int:
     from gateway.app.decisions import DONE
     from gateway.app.status import is_locked
-    from gateway.app.waiting import BATCH, one_held
+    from gateway.app.waiting import one_held
     from gateway.database import Database
 
     by, reason = worded(by, reason)
@@ -107,7 +107,7 @@ def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption, *, json
     found = one_held(place, values, key)
     if found is None:
         raise _unknown(key)
-    if found.stage == BATCH:
+    if found.batch:
         raise UsageError(f"{key} was held by `scrub`: mend what {found.reason} names, then run `scrub` again")
     if found.state not in (State.HELD, State.AWAITING_RELEASE):
         raise UsageError(f"{key} is not held: it is {found.state}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gateway.durable import sync_file, sync_folder
+from gateway.errors import Hold
 from gateway.frames import Box, Changes, EncodedImage, redact
 from gateway.frames.boxes import EVERY_FRAME
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
@@ -39,15 +40,17 @@ class DrawnBoxes:
         return Estimate({"boxes": [list(box) for box in sorted(set(self.boxes))]})
 
     def apply(self, group: Sequence[Instance], work: Work, estimate: Estimate) -> list[Step]:  # noqa: ARG002
-        """Redact. Raises Hold for pixels that cannot be decoded or written."""
+        """Redact. Raises Hold for pixels that cannot be decoded or written, and for a box that lies beyond them."""
         boxes = [Box(EVERY_FRAME, *box) for box in estimate.facts["boxes"]]
         return [self._redacted(instance, boxes) for instance in group]
 
     def _redacted(self, instance: Instance, boxes: Sequence[Box]) -> Step:
         with EncodedImage.open(instance.candidate) as image:
-            frames = image.frames
+            frames, rows, columns = image.frames, image.rows, image.columns
         if not frames or not boxes:
             return Step(NAME, self.VERSION)
+        if not all(0 <= box.top < box.bottom <= rows and 0 <= box.left < box.right <= columns for box in boxes):
+            raise Hold("stage_failed", at="a drawn box that is not on the picture")  # cut to it, it would clean less
         redact(instance.candidate, instance.candidate, boxes, CLEANED)
         sync_file(instance.candidate)
         sync_folder(instance.candidate.parent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import stat
 import threading
 import time
 from pathlib import Path
@@ -46,7 +47,9 @@ class ReviewServer:
             ) from error
 
     def start(self, app: ASGIApp) -> None:
-        """Answer on a thread of its own. Raises EnvironmentFault when it does not come up, as with bad TLS files."""
+        """Answer on a thread of its own. Raises EnvironmentFault when it does not come up, as with bad TLS files, or a
+        key that others can read.
+        """
         if self._socket is None:
             self.bind()
         certificate, key = self._tls
@@ -68,6 +71,7 @@ class ReviewServer:
             ssl_keyfile=key,
         )
         try:
+            mode = stat.S_IMODE(key.stat().st_mode) if key is not None else 0
             config.load()
         except (OSError, ValueError) as error:
             self.stop()
@@ -75,6 +79,11 @@ class ReviewServer:
                 "the certificate of the review page or its key cannot be used; see DEID_REVIEW_TLS_CERTIFICATE and "
                 "DEID_REVIEW_TLS_KEY"
             ) from error
+        if mode & 0o037:  # as for the master key: Kubernetes mounts secrets 0440 to the pod's group
+            self.stop()
+            raise EnvironmentFault(
+                f"DEID_REVIEW_TLS_KEY {key} is open to others (mode {mode:04o}); run chmod 600 on it"
+            )
         self._server = uvicorn.Server(config)
         sockets = [self._socket] if self._socket is not None else []
         self._thread = threading.Thread(target=self._server.run, args=(sockets,), name="review", daemon=True)

@@ -33,15 +33,13 @@ def sign_in(visit: Visit) -> Response:
     if not mark or not hmac.compare_digest(form.get("proof", "").encode(), office.sessions.proof(mark).encode()):
         return _form(visit, "This form was out of date. Try again.", 403)
     name = form.get("name", "").strip().casefold()[:64]
-    wait_s = office.throttle.wait_s(name)
-    if wait_s > 0:
-        page = _form(visit, f"Too many tries. Wait {wait_s / 60:.0f} minutes.", 429)
-        page.headers["Retry-After"] = str(int(wait_s) + 1)
-        return page
+    if office.throttle.wait_s(name) > 0:
+        return _too_many(visit, name)
     with office.throttle.hashing() as there_is_room:
         if not there_is_room:
             return _form(visit, "Too many people sign in at this moment. Try again.", 429)
-        office.throttle.begin(name)
+        if not office.throttle.begin(name):  # others failed while this one waited for room
+            return _too_many(visit, name)
         account = office.accounts.verify(name, form.get("password", ""))
     if account is None:
         return _form(visit, "Name or password is wrong.", 401)
@@ -51,6 +49,13 @@ def sign_in(visit: Visit) -> Response:
     page = RedirectResponse("/queue", 303)
     office.set_cookie(page, office.cookie, token)
     page.delete_cookie(VISIT, path="/", secure=office.secure, httponly=True, samesite="strict")
+    return page
+
+
+def _too_many(visit: Visit, name: str) -> Response:
+    wait_s = visit.office.throttle.wait_s(name)
+    page = _form(visit, f"Too many tries. Wait {wait_s / 60:.0f} minutes.", 429)
+    page.headers["Retry-After"] = str(int(wait_s) + 1)
     return page
 
 

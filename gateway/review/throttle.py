@@ -43,13 +43,17 @@ class Throttle:
             recent = self._recent(name)
             return max(0.0, recent[0] + WINDOW_S - self._now()) if len(recent) >= FAILURES else 0.0
 
-    def begin(self, name: str) -> None:
-        """Count a try as failed before it is made, so that many at once do not pass as one."""
+    def begin(self, name: str) -> bool:
+        """Count a try as failed before it is made, so that many at once do not pass as one. False: no try is left."""
         with self._lock:
-            self._failed[name] = [*self._recent(name), self._now()]
+            recent = self._recent(name)
+            if len(recent) >= FAILURES:
+                return False
+            self._failed[name] = [*recent, self._now()]
             self._failed.move_to_end(name)
             while len(self._failed) > MOST_NAMES:
                 self._failed.popitem(last=False)
+            return True
 
     def succeeded(self, name: str) -> None:
         with self._lock:

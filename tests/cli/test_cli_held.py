@@ -9,6 +9,7 @@ from commands import Command
 
 from gateway.database import Database, Intent, Job
 from gateway.errors import REASONS
+from gateway.flow import Leg
 from gateway.settings import Home
 from gateway.study import Outcome, State
 
@@ -114,6 +115,17 @@ def test_a_decision_is_written_down_for_the_gateway(
     (intent,) = database.open_intents()
     assert isinstance(intent, Intent)
     assert (intent.kind, intent.key, intent.actor, intent.reason) == (decision, key, "dpo", WORDS[3])
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+@pytest.mark.parametrize("leg", [str(leg) for leg in Leg])
+def test_a_job_is_decided_whatever_leg_held_it(
+    command: Command, home: Home, database: Database, decision: str, leg: str
+) -> None:
+    """The leg `scrub` of the gateway is not the command `scrub`, whose studies have no row."""
+    database.set_job("j1", held_in=leg)
+    assert command("held", decision, "j1", *WORDS, "--home", home.root).code == 0
+    assert [(one.kind, one.key) for one in database.open_intents()] == [(decision, "j1")]
 
 
 def test_a_decision_for_scripts(command: Command, home: Home, database: Database) -> None:

@@ -89,6 +89,18 @@ def test_what_was_drawn_is_stored_before_it_is_used(tmp_path: Path, monkeypatch:
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("box", [(0, 0, 33, 8), (0, 0, 8, 41), (40, 50, 41, 51), (-1, 0, 8, 8), (4, 8, 4, 24)])
+def test_a_box_that_does_not_lie_on_the_picture_holds_and_nothing_is_called_clean(
+    tmp_path: Path, box: tuple[int, int, int, int]
+) -> None:
+    """Cut to the picture it would cover less than a person saw covered, or nothing."""
+    path = three(tmp_path / "a.dcm", "native")
+    before = path.read_bytes()
+    with pytest.raises(Hold, match="stage_failed"):
+        redact(path, tmp_path, BOX, box)
+    assert path.read_bytes() == before
+
+
 def test_an_object_without_pixels_stays_as_it_is(tmp_path: Path) -> None:
     path = native(tmp_path / "a.dcm", noise(4, 4))
     ds = pydicom.dcmread(path)

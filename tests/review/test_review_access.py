@@ -268,6 +268,17 @@ def test_the_wait_ends_and_a_success_clears_the_count() -> None:
     assert throttle.wait_s("anna") == 0
 
 
+def test_tries_that_were_let_in_together_are_counted_one_by_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that wait for room asked before the others failed: each is asked again when its turn has come."""
+    throttle = Throttle()
+    assert [throttle.begin("anna") for _ in range(FAILURES + 1)] == [True] * FAILURES + [False]
+    site.accounts.put("anna", Role.REVIEWER, PASSWORD)
+    browser = site.browser()
+    monkeypatch.setattr(Throttle, "wait_s", lambda *_: 0.0)
+    answers = [sign_in(browser, "anna", word).status_code for word in [*["wrong password"] * FAILURES, PASSWORD]]
+    assert answers == [401] * FAILURES + [429]
+
+
 def test_a_flood_of_passwords_does_not_take_every_thread_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who finds the waiting room full is told so at once, and leaving makes room again."""
     monkeypatch.setattr("gateway.review.throttle.HASHES_WAITING", 2)

@@ -74,6 +74,7 @@ def page(chromium: Any, served: tuple[Site, str]) -> Iterator[Any]:
     tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     tab.on("pageerror", lambda error: complaints.append(str(error)))
     tab.goto("/login")
+    tab.wait_for_selector("[name=name]:focus")  # a busy browser may take its time to give it
     tab.keyboard.type("anna")
     tab.keyboard.press("Tab")
     tab.keyboard.type(PASSWORD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from itertools import product
 from pathlib import Path
@@ -91,6 +92,29 @@ def test_what_was_on_the_screen_is_what_is_decided(site: Site) -> None:
     site.house.settle()
     assert database.intent(serial).outcome == MOVED  # type: ignore[union-attr]
     assert site.job().state == State.HELD
+
+
+def test_what_could_not_be_cleaned_to_the_end_is_shown_and_decided_too(site: Site) -> None:
+    """Held in the leg `scrub` of `serve`, which is not the command `scrub`: a header, or text that a stage doubts."""
+    parts = site.house.parts
+    row = min(parts.database.instances_of(site.job().study_key), key=lambda row: row.sop_key)
+    path = parts.spool.path(row.study_key, row.name)
+    whole = path.read_bytes()
+    number = b"\x20\x00\x13\x00IS"  # InstanceNumber, and a VR that there is not
+    path.write_bytes(whole.replace(number, number[:5] + b"\xff"))
+    browser = site.signed_in()
+    assert site.decide(browser, "rerun") == "done"
+    assert (site.job().state, site.job().held_in, site.job().round) == (State.HELD, "scrub", 2)
+    page = browser.get(f"/study/{site.held}").text
+    assert "run `scrub` again" not in page
+    assert re.search(r'value="release" required disabled', page)
+    for what in ("frame/00002/0/before", "header/00002"):
+        assert browser.get(f"/study/{site.held}/{what}").status_code == 200
+    assert site.decide(browser, "release").startswith("its header could not be cleaned")
+    assert site.decide(browser, "redact", **{**BOX, "name": "00002"}) == "done"
+    assert (site.job().state, site.job().held_in, site.job().round) == (State.HELD, "scrub", 3)
+    assert site.decide(browser, "reject") == "done"
+    assert site.job().state == State.REJECTED
 
 
 # -- two people ---------------------------------------------------------------------------------------------------

@@ -88,6 +88,18 @@ def test_a_view_of_an_original_is_in_the_ledger_once_for_a_while_and_says_who_sa
     assert len(site.events("viewed")) == 5
 
 
+@pytest.mark.parametrize(("method", "headers"), [("HEAD", {}), ("GET", {"Range": "bytes=0-1"})])
+def test_half_a_request_for_an_original_is_a_view_as_well(site: Site, method: str, headers: dict[str, str]) -> None:
+    """HEAD tells sizes and value ranges, a range is a part: each has its line, and nobody else gets it."""
+    where = [f"/study/{site.held}/{what}" for what in ("frame/00001/0/before", "frame/00001/0/after", "header/00001")]
+    assert {site.browser().request(method, one, headers=headers).status_code for one in where} <= {303, 401}
+    assert {site.signed_in(Role.VIEWER).request(method, one, headers=headers).status_code for one in where} == {403}
+    assert site.events("viewed") == []
+    browser = site.signed_in(name="anna")
+    assert {browser.request(method, one, headers=headers).status_code for one in where} == {200}
+    assert [line["shown"] for line in site.events("viewed")] == ["before", "after", "header"]
+
+
 def test_opening_the_study_alone_shows_no_original_and_is_no_view(site: Site) -> None:
     site.signed_in().get(f"/study/{site.held}")
     assert site.events("viewed") == []
@@ -168,6 +180,24 @@ def test_a_frame_that_cannot_be_decoded_is_told_by_its_reason(site: Site) -> Non
     assert sorted(answer.status_code for answer in answers) == [200, 409]
     (refused,) = [answer for answer in answers if answer.status_code == 409]
     assert "cannot be decoded" in refused.text
+
+
+def test_a_study_with_a_header_that_no_reader_understands_is_shown_and_decided(site: Site) -> None:
+    """Such a study is held because of it: a page that breaks on it leaves nobody who could decide."""
+    parts = site.house.parts
+    row = min(parts.database.instances_of(site.job().study_key), key=lambda row: row.sop_key)
+    path = parts.spool.path(row.study_key, row.name)
+    number = b"\x20\x00\x13\x00IS"  # InstanceNumber, and a VR that there is not
+    data = path.read_bytes()
+    assert data.count(number) == 1
+    path.write_bytes(data.replace(number, number[:5] + b"\xff"))
+    browser = site.signed_in()
+    page = browser.get(f"/study/{site.held}")
+    assert page.status_code == 200
+    assert "00001: unreadable, series" in page.text
+    assert "(unreadable_object)" in page.text
+    assert browser.get(f"/study/{site.held}/frame/00002/0/before").status_code == 200
+    assert site.decide(browser, "reject") == "done"
 
 
 def test_what_was_decided_is_closed_to_everybody(site: Site) -> None:

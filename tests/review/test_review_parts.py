@@ -116,6 +116,55 @@ def test_facts_of_an_object_hold_no_value_of_it(tmp_path: Path) -> None:
     assert facts_of(tmp_path / "missing.dcm", b"k" * 32).trouble == "unreadable_object"
 
 
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (b"\x20\x00\x13\x00IS", b"\x20\x00\x13\x00I\xff"),  # InstanceNumber: no VR of PS3.5 6.2
+        (b"\x20\x00\x0e\x00UI", b"\x20\x00\x0e\x00U\xff"),  # SeriesInstanceUID
+        (b"\x08\x00\x16\x00UI", b"\x08\x00\x16\x00XX"),  # SOPClassUID
+        (b"\x20\x00\x13\x00IS\x02\x007 ", b"\x20\x00\x13\x00FD\x02\x007 "),  # a double of 2 bytes
+    ],
+    ids=["number", "series", "class", "length"],
+)
+def test_a_header_that_no_reader_understands_is_told_by_its_reason(tmp_path: Path, was: bytes, now: bytes) -> None:
+    path = native(tmp_path / "a.dcm", noise(3, 4), InstanceNumber="7")
+    data = path.read_bytes()
+    assert data.count(was) == 1
+    path.write_bytes(data.replace(was, now))
+    facts = facts_of(path, b"k" * 32)
+    assert (facts.frames, facts.trouble) == (0, "unreadable_object")
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (b"\x20\x00\x0e\x00UI", b"\x20\x00\x0e\x00U\xff"),  # SeriesInstanceUID
+        (b"\x28\x00\x10\x00US", b"\x28\x00\x10\x00U\xff"),  # Rows
+        (b"\x28\x00\x11\x00US\x02\x00", b"\x28\x00\x11\x00FD\x02\x00"),  # Columns: a double of 2 bytes
+    ],
+    ids=["series", "rows", "columns"],
+)
+def test_no_place_is_known_of_an_object_that_no_reader_understands(tmp_path: Path, was: bytes, now: bytes) -> None:
+    path = native(tmp_path / "a.dcm", noise(3, 4))
+    data = path.read_bytes()
+    assert data.count(was) == 1
+    path.write_bytes(data.replace(was, now))
+    with pytest.raises(Hold, match="unreadable_object"):
+        place_of(path, b"k" * 32)
+
+
+def test_what_cannot_be_inflated_is_told_by_its_reason(tmp_path: Path) -> None:
+    """PS3.5 A.5: the data set behind the file meta is one deflated stream; here it is none."""
+    path = tmp_path / "a.dcm"
+    syntax = b"1.2.840.10008.1.2.1.99"
+    meta = b"\x02\x00\x10\x00UI" + len(syntax).to_bytes(2, "little") + syntax
+    length = b"\x02\x00\x00\x00UL\x04\x00" + len(meta).to_bytes(4, "little")
+    path.write_bytes(bytes(128) + b"DICM" + length + meta + b"\xff" * 64)
+    assert facts_of(path, b"k" * 32).trouble == "unreadable_object"
+    with pytest.raises(Hold, match="unreadable_object"):
+        place_of(path, b"k" * 32)
+
+
 # -- drawings ---------------------------------------------------------------------------------------------------------
 
 HERE = Place("sop-1", "series-1", 100, 200)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
+import json
+import logging
 import socket
 import ssl
+import sys
+import threading
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
@@ -13,9 +19,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from starlette.responses import PlainTextResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from gateway.errors import EnvironmentFault
+from gateway.observe import start_logging
 from gateway.review import ReviewServer
 
 HELLO = PlainTextResponse("hello")
@@ -42,6 +52,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     paths[1].write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
+    paths[1].chmod(0o600)
     return paths
 
 
@@ -71,6 +82,52 @@ def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path: Path) -> No
             assert b"hello" not in plain.recv(1024)
     finally:
         server.stop()
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    """Who has it reads every picture and password on the wire. Kubernetes mounts secrets 0440 to the pod's group."""
+    public, private = certificate(tmp_path)
+    for mode in (0o644, 0o604, 0o660, 0o610):
+        private.chmod(mode)
+        server = ReviewServer("127.0.0.1", 0, certificate=public, key=private)
+        with pytest.raises(EnvironmentFault, match=f"open to others .mode {mode:04o}"):
+            server.start(HELLO)
+        assert server.port == 0
+    for mode in (0o400, 0o600, 0o440, 0o640):
+        private.chmod(mode)
+        server = ReviewServer("127.0.0.1", 0, certificate=public, key=private)
+        server.start(HELLO)
+        server.stop()
+
+
+def test_no_address_and_no_text_of_an_error_is_logged_or_told() -> None:
+    """Addresses hold what somebody typed; texts of exceptions quote values."""
+
+    async def breaks(_request: Request) -> Response:
+        raise ValueError("ZZSYNTH^LEAKTEST")
+
+    written = io.StringIO()
+    root, hooks = logging.getLogger(), (sys.excepthook, threading.excepthook, logging.raiseExceptions)
+    before = root.handlers[:], root.level
+    start_logging(written)
+    server = ReviewServer("127.0.0.1", 0)
+    try:
+        server.start(Starlette(routes=[Route("/breaks", breaks)]))
+        for where in ("/breaks?name=ZZSYNTH", "/ZZSYNTH"):
+            with pytest.raises(HTTPError) as told:
+                urlopen(f"http://127.0.0.1:{server.port}{where}", timeout=10)
+            assert b"ZZSYNTH" not in told.value.read()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as strange:
+            strange.sendall(b"ZZSYNTH /x\r\n\r\n")
+            assert b"ZZSYNTH" not in strange.recv(1024)
+    finally:
+        server.stop()
+        root.handlers[:], root.level = before[0], before[1]
+        sys.excepthook, threading.excepthook, logging.raiseExceptions = hooks
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert [line["exception"] for line in lines if "exception" in line] == ["ValueError"]
+    assert "ZZSYNTH" not in written.getvalue()
+    assert "breaks" not in written.getvalue()
 
 
 def test_a_port_that_is_taken_and_a_certificate_that_is_none_are_told(tmp_path: Path) -> None:
