@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from gateway.database import MemberRow
 from gateway.errors import Hold
-from gateway.gate import Member, Pair, accepted_in, cards_in, digest_of_card, embed_study, facts_of, folders_of
+from gateway.gate import (
+    Member,
+    Pair,
+    accepted_in,
+    cards_in,
+    digest_of_card,
+    embed_study,
+    facts_of,
+    folders_of,
+    identity_cards,
+)
 from gateway.policy import Policy
 from gateway.pseudonyms import derive
 from gateway.settings import Home
@@ -54,7 +64,8 @@ class References:
         cards = cards_in(policy)
         views: dict[str, str] = {}
         store = EmbeddingStore(self.home / FOLDER, references_key(self.master))
-        for embedded in embed_study(pairs, cards, folders, accepted_in(policy)) if cards else ():
+        judging = identity_cards(policy)
+        for embedded in embed_study(pairs, cards, folders, accepted_in(policy), identity=judging) if cards else ():
             card = digest_of_card(embedded.card, folders)
             for kind, rows in ((ORIGINALS, embedded.originals), (RELEASES, embedded.released)):
                 for number, row in enumerate(rows):
@@ -82,9 +93,10 @@ def views_in(row: MemberRow) -> Iterator[tuple[str, int, str]]:
 
 
 def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before: Sequence[MemberRow]) -> list[Member]:
-    """Members with their embeddings, in a worker. Of those before, what retention has removed is left out.
+    """Members with their embeddings, in a worker.
 
-    Embeddings of another version of a card cannot be compared with those of today's: of those before they are left out.
+    Embeddings of another version of a card cannot be compared with those of today's: of those before they are left out,
+    as is what retention has removed. What other cards made, and what was kept, still counts.
 
     Raises Hold("no_identity_evidence") when a reference of the release itself is gone or of another version,
     EnvironmentFault for a damaged one.
@@ -94,32 +106,37 @@ def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before
     today = {card: digest_of_card(card, folders_of(home / MODELS)) for card in named}
     for rows, is_current in ((current, True), (before, False)):
         for row in rows:
-            same = all(today[card] == digest for card, _, digest in views_in(row))
-            embedded = _read(home, master, row) if same else None
-            if embedded is None and is_current:
-                why = "references are gone" if same else "references were made by another version of a card"
-                raise Hold("no_identity_evidence", at=f"{row.job_key}: its {why}")
-            if embedded is not None:
-                facts = json.loads(row.facts or "{}")
-                kept, attributes = facts.get("kept", {}), facts.get("attributes", {})
-                members.append(Member(row.person, row.session, is_current, kept, attributes, embedded))
+            embedded, lost = _read(home, master, row, today)
+            if lost and is_current:
+                raise Hold("no_identity_evidence", at=f"{row.job_key}: its references {lost}")
+            facts = json.loads(row.facts or "{}")
+            kept, attributes = facts.get("kept", {}), facts.get("attributes", {})
+            members.append(Member(row.person, row.session, is_current, kept, attributes, embedded))
     return members
 
 
-def _read(home: Path, master: bytes, row: MemberRow) -> dict[str, tuple[Vectors, Vectors]] | None:
+def _read(
+    home: Path, master: bytes, row: MemberRow, today: Mapping[str, str]
+) -> tuple[dict[str, tuple[Vectors, Vectors]], str]:
+    """By card what can be compared today, and why some cannot ("" when all can)."""
     from gateway.embed import EmbeddingStore
 
     store = EmbeddingStore(home / FOLDER, references_key(master))
-    embedded = {}
+    embedded, lost = {}, ""
     for card, count, digest in views_in(row):
-        sides = []
-        for kind in (ORIGINALS, RELEASES):
-            found = [store.find(kind, f"{row.references}/{n}", digest) for n in range(count)]
-            if any(entry is None for entry in found):
-                return None
-            sides.append(np.stack([entry.vector for entry in found if entry is not None]))
-        embedded[card] = (sides[0], sides[1])
-    return embedded
+        if today[card] != digest:
+            lost = lost or "were made by another version of a card"
+            continue
+        sides = [
+            [entry for n in range(count) if (entry := store.find(kind, f"{row.references}/{n}", digest)) is not None]
+            for kind in (ORIGINALS, RELEASES)
+        ]
+        if any(len(side) != count for side in sides):
+            lost = lost or "are gone"
+            continue
+        originals, released = (np.stack([entry.vector for entry in side]) for side in sides)
+        embedded[card] = (originals, released)
+    return embedded, lost
 
 
 def forget(home: Home, master: bytes, row: MemberRow) -> int:

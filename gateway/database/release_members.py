@@ -6,7 +6,7 @@ import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 
 from gateway.database.releases import AUDITING, BLOCKED, OPEN, RELEASED, ReleaseRow
 from gateway.database.tables import jobs, release_members, releases
@@ -64,30 +64,33 @@ class ReleaseMembers:
             return [MemberRow(**row._mapping) for row in connection.execute(query).all()]
 
     def looks_at(self, release: ReleaseRow) -> int:
-        """How often releases of this policy's digest were judged in this project, with whatever outcome."""
-        query = select(func.coalesce(func.sum(releases.c.looks), 0)).where(
-            releases.c.policy_digest == release.policy_digest, releases.c.project == release.project
-        )
+        """How often releases of this policy's digest were judged in this project, with whatever outcome, and earlier
+        tries with the same people under another version of the policy.
+        """
+        same = or_(releases.c.policy_digest == release.policy_digest, self._tried(release))
+        query = select(func.coalesce(func.sum(releases.c.looks), 0)).where(releases.c.project == release.project, same)
         with self.transaction() as connection:
             return int(connection.execute(query).scalar_one())
 
     def blocked_before(self, release: ReleaseRow) -> int:
-        """Releases of the same policy digest that were blocked with some of the same people in them: earlier tries."""
-        mine = select(release_members.c.person).where(release_members.c.release == release.serial)
-        query = (
-            select(func.count(func.distinct(releases.c.serial)))
-            .join(release_members, release_members.c.release == releases.c.serial)
-            .where(
-                releases.c.policy_digest == release.policy_digest,
-                releases.c.project == release.project,
-                releases.c.state == BLOCKED,
-                releases.c.looks > 0,
-                releases.c.serial != release.serial,
-                release_members.c.person.in_(mine),
-            )
-        )
+        """Releases of the same policy (by name) that were blocked with some of the same people in them: earlier tries.
+        A policy that was edited in between gets no fresh look.
+        """
+        query = select(func.count(releases.c.serial)).where(releases.c.project == release.project, self._tried(release))
         with self.transaction() as connection:
             return int(connection.execute(query).scalar_one())
+
+    @staticmethod
+    def _tried(release: ReleaseRow) -> ColumnElement[bool]:
+        mine = select(release_members.c.person).where(release_members.c.release == release.serial)
+        with_mine = select(release_members.c.release).where(release_members.c.person.in_(mine))
+        return and_(
+            releases.c.policy == release.policy,
+            releases.c.state == BLOCKED,
+            releases.c.looks > 0,
+            releases.c.serial != release.serial,
+            releases.c.serial.in_(with_mine),
+        )
 
     def waiting_people(self, serial: int) -> int:
         """People whose studies wait in this release."""

@@ -58,8 +58,8 @@ def euclid(a: Array, b: Array) -> Array:
 
 
 def _unit(rows: Array) -> Array:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    out: Array = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    norms = np.sqrt(np.einsum("nd,nd->n", rows, rows, dtype=np.float64))[:, None]  # float32 has no squares of 1e20
+    out: Array = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0, casting="same_kind")
     return out
 
 

@@ -5,7 +5,7 @@ It imports the nouns, the policy and observe; it reads with its own scan and wit
 """
 
 from gateway.gate.aspects import ASPECTS
-from gateway.gate.attackers import Folders, all_cards, cards_in, digest_of_card, folders_of
+from gateway.gate.attackers import Folders, all_cards, cards_in, digest_of_card, folders_of, identity_cards
 from gateway.gate.checks import CHECKS, RELEASE_CHECKS
 from gateway.gate.judgement import Judgement, clear_by_review, judge
 from gateway.gate.notes import mentions
@@ -43,6 +43,7 @@ __all__ = [
     "embed_study",
     "facts_of",
     "folders_of",
+    "identity_cards",
     "judge",
     "judge_release",
     "mentions",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.gate.aspects import IDENTITY
 from gateway.policy import Policy
 from models.cards import SHIPPED, Card, CardError, CardFolder, find_card, read_people, weights_of
 
@@ -50,12 +51,15 @@ def card_named(name: str, folders: Folders) -> tuple[Card, CardFolder]:
     return card, folder
 
 
-@lru_cache(maxsize=8)
 def embedder_named(name: str, folders: Folders) -> Embedder:
-    """The card at work, loaded once in a process. Raises CardError."""
+    """The card at work, loaded once in a process and again when the card changes. Raises CardError."""
+    return _opened(name, folders, card_named(name, folders)[0].model_dump_json())
+
+
+@lru_cache(maxsize=8)
+def _opened(name: str, folders: Folders, _card: str) -> Embedder:
     from gateway.embed import open_embedder
 
-    card_named(name, folders)
     return open_embedder(name, folders, today=datetime.now(UTC).date())
 
 
@@ -88,6 +92,15 @@ def cards_in(policy: Policy, own: Sequence[str] = ()) -> tuple[str, ...]:
         return tuple(own)
     named = (getattr(check, "cards", ()) for check in policy.gate.release.values())
     return tuple(sorted({name for names in named for name in names}))
+
+
+def identity_cards(policy: Policy) -> tuple[str, ...]:
+    """The cards of the release checks that judge identity; all of them when none does (a check of the study or a person
+    answers for it). A card that only infers an attribute clears nobody's identity.
+    """
+    judging = [check for check in policy.gate.release.values() if IDENTITY in check.judges]
+    named = {name for check in judging for name in cards_in(policy, getattr(check, "cards", ()))}
+    return tuple(sorted(named)) if judging else cards_in(policy)
 
 
 def all_cards(policy: Policy) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gateway.gate.attackers import Folders, card_faults, cards_in, common_modalities
 from gateway.gate.release_facts import ATTRIBUTES
-from gateway.gate.release_power import FURTHER_CHANCE, LEAST_CHANCE, attribute_chance, people_needed
+from gateway.gate.release_power import FURTHER_CHANCE, LEAST_CHANCE, NORMAL, attribute_chance, people_needed
 from gateway.gate.release_sample import (
     MIN_PEOPLE,
     RELEASE,
@@ -35,6 +35,7 @@ NAME = "attribute_inference"
 WORKS_AT_P = 0.01
 LEAST_OF_A_CLASS = 5  # people: one for each fold
 UNTOUCHED = {"replicates": 1, "permutations": 199}
+LEAST_DRAWS = 5  # replicates beyond a percentile: fewer do not show it
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class ReleaseAttribute:
             np.stack([member.embedded[card][side].mean(axis=0) for member in members]) for side in (0, 1)
         )
         works = infer_within(originals, people, labels, seed, **UNTOUCHED)
+        shown = max(alpha, LEAST_DRAWS / sample.replicates)
         found = infer_within(
             released,
             people,
@@ -89,12 +91,14 @@ class ReleaseAttribute:
             seed,
             replicates=sample.replicates,
             permutations=UNTOUCHED["permutations"],
-            alpha=alpha,
+            alpha=shown,
         )
+        # Beyond what replicates can show, the bound is drawn out along the normal, as `attribute_chance` reckons.
+        reach = NORMAL.inv_cdf(alpha) / NORMAL.inv_cdf(shown) if alpha < shown < 0.5 else 1.0
         return replace(
             base,
             estimate=found.balanced_accuracy,
-            upper=found.upper,
+            upper=min(1.0, found.balanced_accuracy + (found.upper - found.balanced_accuracy) * reach),
             note="" if works.p <= WORKS_AT_P else VOID,
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, lgamma
+from math import comb
 from typing import ClassVar
 
 import numpy as np
@@ -151,8 +151,5 @@ def _one_each(choices: Sequence[NDArray[np.int64]], generator: np.random.Generat
 
 
 def _missing_all(nearer: int, others: int, drawn: int) -> float:
-    """C(others - nearer, drawn) / C(others, drawn)."""
-    if drawn > others - nearer:
-        return 0.0
-    top = lgamma(others - nearer + 1) - lgamma(others - nearer - drawn + 1)
-    return float(exp(top - lgamma(others + 1) + lgamma(others - drawn + 1)))
+    """C(others - nearer, drawn) / C(others, drawn), in whole numbers: 1 is 1, and no sum of them passes its count."""
+    return comb(others - nearer, drawn) / comb(others, drawn) if drawn <= others else 0.0

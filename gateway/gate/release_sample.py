@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.errors import Hold
 from gateway.study import Outcome
 
 if TYPE_CHECKING:
@@ -166,6 +167,8 @@ def _nearest(probes: Pixels, gallery: Pixels, starts: Any, metric: str) -> Pixel
     from gateway.evidence import METRICS
 
     similar = -METRICS[metric](np.ascontiguousarray(probes, np.float32), np.ascontiguousarray(gallery, np.float32))
+    if not np.isfinite(similar).all():  # no number is larger or smaller than it: every comparison would say "far"
+        raise Hold("no_identity_evidence", at=f"{metric} distances are not finite")
     return np.asarray(np.maximum.reduceat(np.maximum.reduceat(similar, starts, 0), starts, 1), np.float32)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gateway.gate.release_sample import ReleaseVerdict, Score
+from gateway.gate.release_sample import RELEASE, ReleaseVerdict, Score
 from gateway.study import Outcome
 
 TOO_FEW, VOID, UNSEEN = "too_few_people", "attacker_void", "no_identity_evidence"
@@ -15,9 +15,9 @@ TO_COME = "too_few_to_tell"  # other visits, all releases: so few people that a 
 def concluded(check: str, cards: Sequence[str], scores: Sequence[Score]) -> ReleaseVerdict:
     """The worst decides. Of one card's distances those that are void are left out, unless all of them are; a figure
     without enough people is no evidence. A card that knows no image of the release has nothing to say (each image is
-    in some card's domain, or its study never came this far), but somebody must have judged.
+    in some card's domain, or its study never came this far), but somebody must have judged this very one.
     """
-    if not scores:
+    if not any(score.scope == RELEASE for score in scores):
         return ReleaseVerdict(check, Outcome.HOLD, UNSEEN, f"{check}: none of {', '.join(cards) or 'no card'} judged")
     few = next((score for score in scores if score.note == TOO_FEW), None)
     if few is not None:

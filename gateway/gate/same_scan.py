@@ -51,6 +51,8 @@ class SameScan:
             impostors = impostors_of(*card_named(self.card, folders))
         except CardError:
             return _no_evidence(f"card {self.card}", "no impostors")
+        if not self._can_hold(impostors.people):
+            return _no_evidence(f"card {self.card}", "too few impostors for hold_below_p")
         try:
             found = embed_study(pairs, (self.card,), folders, accepted_in(policy))
         except Hold as hold:
@@ -80,9 +82,13 @@ class SameScan:
         except CardError as error:
             yield str(error), "calibrate the card, or name one that is"
             return
-        if self.hold_below_p <= 1 / (people + 1):
+        if not self._can_hold(people):
             least = f"with {people} impostors no p-value lies below {1 / (people + 1):.4f}"
             yield f"hold_below_p {self.hold_below_p:g} can never hold anything: {least}", "raise hold_below_p"
+
+    def _can_hold(self, people: int) -> bool:
+        """Whether any p-value lies below the limit: the least one is that of an image nearer than every impostor."""
+        return self.hold_below_p > 1 / (people + 1)
 
     def modalities(self, policy: Policy, folders: Folders) -> frozenset[str]:  # noqa: ARG002 - the protocol of a check
         """What it can judge; empty when that is not known."""

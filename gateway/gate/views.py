@@ -49,11 +49,14 @@ Pixels = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One image that is embedded. `stack` is None for a frame; `instance` and `frame` say where it begins."""
+    """One image that is embedded. `stack` is None for a frame; `instance` and `frame` say where it begins.
+
+    A stack whose instances state several modalities is left out when all of them are; else a card must know the others.
+    """
 
     instance: int
     frame: int
-    modality: str
+    modalities: frozenset[str]
     stack: Stack | None = None
 
 
@@ -71,17 +74,23 @@ class Embedded:
 
 
 def embed_study(
-    pairs: Sequence[Pair], cards: Sequence[str], folders: Folders, accepted: frozenset[str] = frozenset()
+    pairs: Sequence[Pair],
+    cards: Sequence[str],
+    folders: Folders,
+    accepted: frozenset[str] = frozenset(),
+    *,
+    identity: Sequence[str] | None = None,
 ) -> tuple[Embedded, ...]:
     """The study by every card that knows its modalities. Images of the modalities in `accepted` are left out: a person
-    answers for them (`accepted_in`).
+    answers for them (`accepted_in`). `identity` are those of the cards that judge it (`identity_cards`), None: all.
 
-    Raises Hold("no_identity_evidence") when another image of it is in no card's domain or cannot be looked at,
-    Hold("gate_failed") for a file that cannot be read.
+    Raises Hold("no_identity_evidence") when another image of it is in the domain of none of these or cannot be looked
+    at, Hold("gate_failed") for a file that cannot be read.
     """
     with judging("files"):
         before = signatures(pairs)
-    return _embed_study(tuple(pairs), before, tuple(cards), folders, accepted)
+    must = frozenset(cards if identity is None else identity)
+    return _embed_study(tuple(pairs), before, tuple(cards), folders, accepted, must)
 
 
 def accepted_in(policy: Policy) -> frozenset[str]:
@@ -97,9 +106,10 @@ def _embed_study(
     cards: tuple[str, ...],
     folders: Folders,
     accepted: frozenset[str],
+    identity: frozenset[str],
 ) -> tuple[Embedded, ...]:
     headers = headers_of(pairs)
-    found = [view for view in views_of(headers) if view.modality not in accepted]
+    found = [(view, left) for view in views_of(headers) if (left := view.modalities - accepted)]
     _require_nothing_else(pairs, headers, accepted)
     covered: set[int] = set()
     made = []
@@ -109,11 +119,11 @@ def _embed_study(
             embedder = embedder_named(name, folders)
         except CardError:
             raise Hold(NO_EVIDENCE, at=f"card {name}") from None
-        mine = [number for number, view in enumerate(found) if view.modality in card.modalities]
-        covered.update(mine)
+        mine = [number for number, (_, left) in enumerate(found) if left <= frozenset(card.modalities)]
+        covered.update(mine if name in identity else ())
         if mine:
-            made.append(_by_card(pairs, [found[number] for number in mine], embedder))
-    missing = next((found[number] for number in range(len(found)) if number not in covered), None)
+            made.append(_by_card(pairs, [found[number][0] for number in mine], embedder))
+    missing = next((view for number, (view, _) in enumerate(found) if number not in covered), None)
     if missing is not None:
         raise Hold(NO_EVIDENCE, at=f"{pairs[missing.instance].name}: no card knows its modality")
     return tuple(made)
@@ -123,13 +133,14 @@ def views_of(headers: Headers) -> Iterator[View]:
     """Every image of a study, volumes first. Raises nothing for what is in it."""
     for stack in headers.stacks:
         first = stack.planes[0]
-        yield View(first.instance, first.frame, _modality(headers, first.instance), stack)
+        stated = frozenset(_modality(headers, plane.instance) for plane in stack.planes)
+        yield View(first.instance, first.frame, stated, stack)
     for instance in sorted({stray.instance for stray in headers.strays}):
         frames = [stray.frame for stray in headers.strays if stray.instance == instance]
         count = len(frames)
         chosen = frames if count == 1 else [frames[int(share * (count - 1) + 0.5)] for share in CINE_SHARES]
         for frame in dict.fromkeys(chosen):
-            yield View(instance, frame, _modality(headers, instance))
+            yield View(instance, frame, frozenset({_modality(headers, instance)}))
 
 
 def _modality(headers: Headers, instance: int) -> str:

@@ -234,8 +234,16 @@ def test_embeddings_of_another_version_of_a_card_are_no_evidence(home: Home, pol
     with house(home, judged(policies, LINKABILITY)) as made:
         made.deliver(film(1))
         (row,) = made.parts.database.members(1)
-        other = replace(row, facts=row.facts.replace(next(views_in(row))[2], "0" * 64))
-        (member,) = read_members(home.root, made.parts.keys.master, [row], [other])
-        assert set(member.embedded) == set(CARDS)
+        facts = {**json.loads(row.facts), "kept": {"PatientSex": "hashed"}}
+        other = replace(row, facts=json.dumps(facts).replace(next(views_in(row))[2], "0" * 64))
+        member, before = read_members(home.root, made.parts.keys.master, [row], [other])
+        assert set(member.embedded) == set(CARDS) > set(before.embedded)  # of those before, what can be compared stays
+        assert (len(before.embedded), before.kept) == (1, {"PatientSex": "hashed"})
         with pytest.raises(Hold, match="another version of a card"):
             read_members(home.root, made.parts.keys.master, [other], [])
+        for path in (home.root / FOLDER).rglob("*.emb"):
+            path.unlink()
+        (alone,) = read_members(home.root, made.parts.keys.master, [], [row])
+        assert (alone.embedded, alone.person) == ({}, row.person)
+        with pytest.raises(Hold, match="references are gone"):
+            read_members(home.root, made.parts.keys.master, [row], [])

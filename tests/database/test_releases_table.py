@@ -103,6 +103,16 @@ def test_earlier_tries_with_the_same_people_are_looks(database: Database) -> Non
     assert (database.blocked_before(other), database.looks_at(other)) == (0, 0)
 
 
+def test_a_policy_that_was_edited_gets_no_fresh_look_at_the_same_people(database: Database) -> None:
+    """A gate may be tried again after tuning on fresh people only, or by spending alpha (facts.md 4.4)."""
+    join(database, 1, "a")
+    end(database, 1, "blocked", ["j1"], state=State.HELD)
+    join(database, 2, "a", digest="b" * 64)
+    second = database.release_named("lung-2")
+    assert second is not None
+    assert (database.blocked_before(second), database.looks_at(second)) == (1, 1)
+
+
 def test_what_was_released_before_counts_for_the_next(database: Database) -> None:
     for number in (1, 2):
         join(database, number)

@@ -31,6 +31,14 @@ def test_every_metric_is_scipys(metric: str, shape: tuple[int, int, int]) -> Non
     np.testing.assert_allclose(distances(a, b, metric), cdist(a, b, SCIPY[metric]), rtol=1e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-22, 1e19, 1e37])
+def test_cosine_does_not_know_how_long_vectors_are(scale: float) -> None:
+    """Squares beyond float32 are neither zero nor infinite: the same image stays at distance 0 from itself."""
+    rows = np.random.default_rng(4).normal(size=(6, 40))
+    found = distances((rows * scale).astype(np.float32), rows[:3].astype(np.float32), "cosine")
+    np.testing.assert_allclose(found, cdist(rows, rows[:3], "cosine"), atol=2e-6)
+
+
 @given(rows=arrays(np.float32, (4, 5), elements=st.sampled_from([-2.0, -1e-20, 0.0, 1e-20, 0.5, 3.0])))
 @settings(max_examples=60, deadline=None)
 def test_canberra_of_zeros_small_and_opposite_values(rows: np.ndarray) -> None:
