@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,18 @@ import numpy as np
 from gateway.audit import AuditInput
 from gateway.embed import Embedder, EmbeddingStore, card_digest, open_embedder
 from gateway.errors import UsageError
+from gateway.gate import folders_of
 from gateway.learn import read_dicom
-from gateway.learn.importing import site_folder
+from gateway.learn.importing import FOLDER as MODELS
 from gateway.pseudonyms import Keys, derive, master_key
 from gateway.settings import Home, Settings
-from models.cards import SHIPPED, CardError, CardFolder
+from models.cards import CardError, CardFolder, read_card
 from models.cohorts import READERS, Cohort, Scan
 from models.preparation import PREPARATIONS, prepare
 
 BASELINES = ("grey-similarity", "gradients")
+# Labels that are no attribute of a person: the exact age, and the sequence, which headers have as free text.
+NO_ATTRIBUTES = frozenset({"age", "modality", "sequence"})
 Tick = Callable[[str, int, int], None]
 
 
@@ -65,9 +69,19 @@ class Keeping:
         return derive(self.names, text).hex()[:16]
 
 
-def embed_folder(folder: Path, wish: Wish, keeping: Keeping, folders: Sequence[CardFolder], tick: Tick) -> AuditInput:
-    """Every scan under every card. Raises UsageError for a folder, card or preparation that cannot be used."""
-    cohort = _cohort(folder, wish, tick)
+def embed_folder(
+    folder: Path,
+    wish: Wish,
+    keeping: Keeping,
+    folders: Sequence[CardFolder],
+    tick: Tick,
+    note: Callable[[str], None] = lambda _why: None,
+) -> AuditInput:
+    """Every scan under every card; `note` hears why a file of DICOM is left out.
+
+    Raises UsageError for a folder, card or preparation that cannot be used.
+    """
+    cohort = _cohort(folder, wish, tick, note)
     unknown = [name for name in wish.preparations if name not in PREPARATIONS]
     if unknown:
         raise UsageError(f"no preparation is called {', '.join(unknown)}; there are {', '.join(PREPARATIONS)}")
@@ -121,32 +135,35 @@ def _embedding(embedder: Embedder, prepared: _Prepared, keeping: Keeping) -> Any
     return vector
 
 
-def _cohort(folder: Path, wish: Wish, tick: Tick) -> Cohort:
+def _cohort(folder: Path, wish: Wish, tick: Tick, note: Callable[[str], None]) -> Cohort:
     if wish.reader and wish.reader not in READERS:
         raise UsageError(f"no reader is called {wish.reader}; there are {', '.join(sorted(READERS))}")
     tick("reading headers", 0, 1)
     try:
-        return READERS[wish.reader](folder) if wish.reader else read_dicom(folder, synthetic=wish.synthetic)
+        if wish.reader:
+            return READERS[wish.reader](folder)
+        return read_dicom(folder, synthetic=wish.synthetic, note=note)
     except ValueError as error:
         raise UsageError(f"{folder}: {error}") from None
 
 
 def _open(name: str, folders: Sequence[CardFolder]) -> Embedder:
     try:
-        return open_embedder(name, folders)
+        return open_embedder(name, folders, today=datetime.now(UTC).date())
     except CardError as error:
         raise UsageError(str(error)) from None
 
 
 def _fitting(cohort: Cohort, folders: Sequence[CardFolder]) -> list[str]:
     """Own cards whose weights are here and that know this modality, beside the baselines that know every image."""
-    from models.cards import read_card
-
     kinds = {scan.attributes.get("modality", "") for scan in cohort} - {""}
     found = list(BASELINES)
     for folder in folders:
         for path in sorted(folder.cards.glob("*.yaml")):
-            card = read_card(path)
+            try:
+                card = read_card(path)
+            except CardError as error:
+                raise UsageError(str(error)) from None
             wanted = card.role == "attacker" and card.weights is not None and kinds & set(card.modalities)
             if wanted and card.published is None and card.weights and (folder.weights / card.weights.file).exists():
                 found.append(card.name)
@@ -165,7 +182,7 @@ def _columns(cohort: Cohort, wish: Wish, keeping: Keeping) -> Mapping[str, tuple
         columns["site"] = tuple(scan.site or "unknown" for scan in scans)
     if all(scan.day is not None for scan in scans):
         columns["day"] = tuple(f"{scan.day:.0f}" for scan in scans)
-    for name in sorted({key for scan in scans for key in scan.attributes} - {"age", "modality"}):
+    for name in sorted({key for scan in scans for key in scan.attributes} - NO_ATTRIBUTES):
         values = tuple(scan.attributes.get(name, "") for scan in scans)
         if all(values) and _of_person(values, columns["subject"]):
             columns[name] = values
@@ -188,14 +205,19 @@ def _more(path: Path, subjects: Sequence[str]) -> dict[str, tuple[str, ...]]:
         raise UsageError(f"{path} cannot be read as CSV in UTF-8 ({type(error).__name__})") from None
     if not rows or "subject" not in rows[0]:
         raise UsageError(f"{path} has no column subject: attributes are matched by person")
+    uneven = sum(None in row or None in row.values() for row in rows)
+    if uneven:
+        raise UsageError(f"{path}: {uneven} rows have more or fewer cells than the header")
     by_subject = {row["subject"].strip(): row for row in rows}
+    if len(by_subject) < len(rows):
+        raise UsageError(f"{path} has {len(rows) - len(by_subject)} rows of people who have a row already")
     absent = len(set(subjects) - by_subject.keys())
     if absent:
         raise UsageError(f"{path} lacks {absent} of {len(set(subjects))} people")
-    names = [name for name in rows[0] if name not in ("subject", "scan", "session", "date")]
-    return {name: tuple((by_subject[one][name] or "").strip() for one in subjects) for name in names}
+    names = [name for name in rows[0] if name not in ("subject", "scan", "session", "date", "day")]
+    return {name: tuple(by_subject[one][name].strip() for one in subjects) for name in names}
 
 
 def card_folders(home: Home | None) -> tuple[CardFolder, ...]:
-    """A site's own cards before those that ship."""
-    return (site_folder(home.root), SHIPPED) if home is not None else (SHIPPED,)
+    """What ships, then a site's own, as at the gate: a card means the same attacker in both."""
+    return folders_of(home.root / MODELS) if home is not None else folders_of()

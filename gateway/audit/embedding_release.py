@@ -60,7 +60,7 @@ def release(
         reasons.append(f"{data.people.count} people, and the policy wants {policy.min_people}")
     if reasons:
         return Released({}, -1, 0, _report(data, options, rows, probes, reasons), tuple(reasons))
-    before = {encoder: _probed(data, encoder, None, ALPHA, options) for encoder in data.embeddings}
+    before = {encoder: _probed(data, encoder, None, policy, ALPHA, options) for encoder in data.embeddings}
     for index, level in enumerate(policy.levels):
         alpha = ALPHA * 6 / (pi**2 * (looks_before + index + 1) ** 2)
         arrays, here, failures = {}, [], []
@@ -72,7 +72,7 @@ def release(
             for done, attacker in enumerate(against):
                 tick(f"level {index}, {encoder}, {attacker[0]}", done, len(against))
                 here.append({**label, **_attacked(data, attacker, policy, alpha, options)})
-            after = _probed(data, encoder, arrays[encoder], alpha, options)
+            after = _probed(data, encoder, arrays[encoder], policy, alpha, options)
             probes += [{**label, **row} for row in _rows_of(before[encoder], after, policy)]
         rows += here
         failures = [*_over(here, policy), *_inferred([row for row in probes if row["level"] == index])]
@@ -98,6 +98,8 @@ def _check(data: AuditInput, auxiliary: AuditInput, policy: EmbeddingRelease) ->
     shared = set(data.columns["subject"]) & set(auxiliary.columns["subject"])
     if shared:
         raise UsageError(f"{len(shared)} people are auxiliary and released; whoever fits the method is not released")
+    if auxiliary.people.count < 2:
+        raise UsageError("the method and its attacker are fitted on auxiliary people; there is one of them")
     for name in (*policy.erase, *policy.limits.attribute_inference):
         for part, words in ((data, "the released people"), (auxiliary, "the auxiliary people")):
             if name not in part.columns:
@@ -166,12 +168,13 @@ def _attacked(
 
 
 def _probed(
-    data: AuditInput, encoder: str, released: NDArray[Any] | None, alpha: float, o: Options
+    data: AuditInput, encoder: str, released: NDArray[Any] | None, policy: EmbeddingRelease, alpha: float, o: Options
 ) -> dict[str, dict[str, Any]]:
-    """How well each attribute is read from what is released, or from the originals (None)."""
+    """How well each attribute, and each column with a limit, is read from what is released, or from the originals
+    (None)."""
     found: dict[str, dict[str, Any]] = {}
     x = data.embeddings[encoder] if released is None else released
-    for name in data.attributes:
+    for name in dict.fromkeys((*data.attributes, *policy.limits.attribute_inference)):
         seed = int(stream(o, encoder, name, "probe").integers(1 << 31))
         times = {"replicates": o.replicates, "permutations": o.permutations, "trees": o.trees}
         try:
@@ -191,16 +194,18 @@ def _rows_of(before: dict[str, Any], after: dict[str, Any], policy: EmbeddingRel
 
 def _over(rows: Table, policy: EmbeddingRelease) -> Iterator[str]:
     """What breaks a limit of linkage, the worst attacker of each kind only."""
-    if any("no_evidence" in row and row["attack"] == "same_scan" for row in rows) or not rows:
-        yield "an attack could not be made: no evidence"
+    lacking = dict.fromkeys(
+        f"{row['attack'].replace('_', ' ')}: no evidence ({row['no_evidence']})" for row in rows if "no_evidence" in row
+    )
+    if lacking or not rows:
+        yield from lacking or ("no attack was made: no evidence",)
         return
-    made = [row for row in rows if "d_sys" in row]
     limits: tuple[tuple[str, float, str, str], ...] = (
         ("linkability", policy.limits.linkability.max_excess_upper, "d_sys", "excess_upper"),
         ("rank1", policy.limits.rank1.max_upper, "fixed_gallery", "upper"),
     )
     for name, limit, table, bound in limits:
-        worst = max(made, key=lambda row: float(row[table][bound]))
+        worst = max(rows, key=lambda row: float(row[table][bound]))
         if worst[table][bound] > limit:
             who = f"{worst['encoder']}, {worst['view']}, {worst['metric']}, {worst['attack'].replace('_', ' ')}"
             yield f"{name}: {worst[table][bound]:.3f} over the limit {limit:g} ({who})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,7 +102,11 @@ def _embedded(
 
     place = made_home(home) if named_home(home) is not None else None
     wish = Wish(cards, preparations, reader, metadata)
-    return embed_folder(folder, wish, Keeping.of(place, settings_of(place)), card_folders(place), tick)
+    keeping, left_out = Keeping.of(place, settings_of(place)), Counter[str]()
+    data = embed_folder(folder, wish, keeping, card_folders(place), tick, lambda why: left_out.update([why]))
+    for why, count in sorted(left_out.items()):
+        say(f"left out: {count} of the files or slices ({why})")
+    return data
 
 
 @app.command()

@@ -84,14 +84,11 @@ def import_card(
 
 @app.command(name="list")
 def list_cards(home: HomeOption = None, json: JsonOption = False) -> int:
-    """Every card, the site's first: what it is for, and whether its weights are there."""
-    rows = []
-    seen: set[str] = set()
-    for folder in _folders(home):
-        for card in _cards(folder):
-            if card.name not in seen:
-                seen.add(card.name)
-                rows.append((card.name, card.role, "/".join(card.modalities), card.dimensions, _state(card)))
+    """Every card, what ships first: what it is for, and whether its weights are there."""
+    folders = _folders(home)
+    names = dict.fromkeys(path.stem for folder in folders for path in sorted(folder.cards.glob("*.yaml")))
+    cards = [_card(name, folders) for name in names]
+    rows = [(card.name, card.role, "/".join(card.modalities), card.dimensions, _state(card)) for card, _ in cards]
     if json:
         keys = ("card", "role", "modalities", "dimensions", "weights")
         say_json([dict(zip(keys, row, strict=True)) for row in rows])
@@ -103,12 +100,7 @@ def list_cards(home: HomeOption = None, json: JsonOption = False) -> int:
 @app.command()
 def show(name: CardName, home: HomeOption = None, json: JsonOption = False) -> int:
     """One card in full: on whom it was trained, what it was measured at, its limits, its licence."""
-    from models.cards import CardError, find_card
-
-    try:
-        card, folder = find_card(name, _folders(home))
-    except CardError as error:
-        raise UsageError(str(error)) from None
+    card, folder = _card(name, _folders(home))
     document: dict[str, Any] = card.model_dump(mode="json", exclude_none=True)
     if json:
         say_json(document)
@@ -158,17 +150,16 @@ def _folders(home: Path | None) -> list[CardFolder]:
     from models.cards import SHIPPED
 
     place = named_home(home)
-    return [*([site_folder(place.root)] if place is not None else []), SHIPPED]
+    return [SHIPPED, *([site_folder(place.root)] if place is not None else [])]
 
 
-def _cards(folder: CardFolder) -> Iterator[Card]:
-    from models.cards import CardError, read_card
+def _card(name: str, folders: list[CardFolder]) -> tuple[Card, CardFolder]:
+    from models.cards import CardError, find_card
 
-    for path in sorted(folder.cards.glob("*.yaml")):
-        try:
-            yield read_card(path)
-        except CardError as error:
-            raise UsageError(str(error)) from None
+    try:
+        return find_card(name, folders)
+    except CardError as error:
+        raise UsageError(str(error)) from None
 
 
 def _state(card: Card) -> str:

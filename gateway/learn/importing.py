@@ -96,6 +96,8 @@ def _published(name: str) -> tuple[Card, Published]:
 def _named(card: Card, new_name: str) -> Card:
     if not new_name:
         return card
+    if new_name != card.name and (SHIPPED.cards / f"{new_name}.yaml").is_file():
+        raise UsageError(f"a card called {new_name} ships, and goes before a site's; take another --name")
     try:  # built anew, so that the name is checked as every card's is
         return Card.model_validate({**card.model_dump(), "name": new_name})
     except ValidationError:

@@ -17,8 +17,9 @@ from models.cohorts import Cohort, Scan
 EARLIEST = date(2015, 1, 1)
 SPREAD_DAYS = 1500  # of first visits
 MAPPED = frozenset({"sex", "age", "age_band", "sequence", "manufacturer", "view", "eye", "site", "modality"})
+SEXES = frozenset({"M", "F", "O"})  # PS3.3 C.7.1.1
 LO_LENGTH = 64
-MARK = "SYNTHETIC"
+MARK, REAL = "SYNTHETIC", "COHORT"  # people who do not exist, and those of a research data set
 NO_PART = str.maketrans("^=", "--")  # they part the components and groups of a name (PS3.5 6.2.1)
 
 
@@ -63,10 +64,10 @@ def patient_and_study(cohort: Cohort, scan: Scan, birth: Birth) -> Dataset:
     dataset = Dataset()
     if long_string(scan.subject) != scan.subject or not scan.subject:
         raise ValueError(f"a subject is 1 to {LO_LENGTH} characters without backslash, control or outer space")
-    kind = MARK if cohort.synthetic else "COHORT"
+    kind = MARK if cohort.synthetic else REAL
     dataset.PatientName = f"{kind}^{scan.subject.translate(NO_PART)}"
     dataset.PatientID = scan.subject
-    dataset.PatientSex = scan.attributes.get("sex", "") if scan.attributes.get("sex") in ("M", "F", "O") else ""
+    dataset.PatientSex = scan.attributes.get("sex", "") if scan.attributes.get("sex") in SEXES else ""
     dataset.PatientBirthDate = f"{birth.born:%Y%m%d}" if birth.born else ""
     if age := scan.attributes.get("age"):
         dataset.PatientAge = f"{int(float(age)):03d}Y"
@@ -81,7 +82,16 @@ def patient_and_study(cohort: Cohort, scan: Scan, birth: Birth) -> Dataset:
     if more:
         dataset.AdmittingDiagnosesDescription = more  # where `read_dicom` looks for them
     dataset.Manufacturer = long_string(scan.attributes.get("manufacturer") or f"{kind} {scan.site or 'scanner'}")
-    dataset.ManufacturerModelName = f"{kind} model"
+    dataset.ManufacturerModelName = _model(kind)
     dataset.InstitutionName, dataset.StationName = long_string(scan.site), ""
     dataset.DeviceSerialNumber, dataset.SoftwareVersions = "0", "0"
     return dataset
+
+
+def wrote(dataset: Dataset) -> bool:
+    """Whether an object comes from here: only then are its descriptions labels, and no free text."""
+    return str(dataset.get("ManufacturerModelName")) in (_model(MARK), _model(REAL))
+
+
+def _model(kind: str) -> str:
+    return f"{kind} model"

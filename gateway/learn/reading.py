@@ -17,6 +17,7 @@ from pydicom.dataset import Dataset
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
 from gateway.learn.loading import Frame, Picture, StackOf, instances_of, mask_of, upright
+from gateway.learn.people import SEXES, wrote
 from gateway.learn.segmentation import SEGMENTATION
 from gateway.volumes import Stack, planes_of, sort
 from models.cohorts import Cohort, Scan
@@ -47,7 +48,8 @@ def read_dicom(
 
     session = StudyInstanceUID, day = StudyDate after the person's first, site = InstitutionName, else StationName, else
     Manufacturer. Attributes: sex, age, age_band, sequence, manufacturer, modality, view, eye, and what
-    `write_dicom` put under Admitting Diagnoses Description. Values become 0 to 1: as rescaled where that is their
+    `write_dicom` itself put under Admitting Diagnoses Description (of others it is free text about a person, and is not
+    read). Values become 0 to 1: as rescaled where that is their
     range, HU from -1024 to 3071, 8-bit by 255, else up to the 99.9th percentile of the scan.
 
     What is left out is told to `note`, by its reason alone. Without `pseudonym` the cohort holds PatientIDs as they
@@ -158,7 +160,7 @@ def _pixel_mm(dataset: Dataset) -> tuple[float, ...] | None:
 def _attributes(head: Dataset) -> dict[str, str]:
     found = {
         "modality": str(head.get("Modality") or ""),
-        "sex": str(head.get("PatientSex") or ""),
+        "sex": sex if (sex := str(head.get("PatientSex") or "")) in SEXES else "",
         "sequence": str(head.get("ProtocolName") or "") if head.get("Modality") == "MR" else "",
         "manufacturer": str(head.get("Manufacturer") or ""),
         "view": str(head.get("ViewPosition") or ""),
@@ -168,7 +170,7 @@ def _attributes(head: Dataset) -> dict[str, str]:
     if age is not None:
         low = age // AGE_BAND_YEARS * AGE_BAND_YEARS
         found |= {"age": str(age), "age_band": f"{low}-{low + AGE_BAND_YEARS - 1}"}
-    more = head.get("AdmittingDiagnosesDescription") or []
+    more = (head.get("AdmittingDiagnosesDescription") or []) if wrote(head) else []
     for text in [more] if isinstance(more, str) else more:
         label, colon, value = str(text).partition(": ")
         if colon and label.isidentifier():

@@ -6,8 +6,8 @@ The side is decided by a hash of each person, so a later run, or a larger cohort
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ from gateway.embed import Embedder, fixed_embedding, fixed_input_digest
 from gateway.errors import UsageError
 from gateway.learn.judged import PROTOCOL, Tick, card_metrics, embedded, figures
 from models.audit_encoders import ENCODERS
-from models.cards import Card, CardError, CardFolder, Weights
+from models.cards import Card, CardError, CardFolder, Weights, people_hash
 from models.cohorts import READERS, Cohort, synthetic_brains, synthetic_chest, synthetic_fundus
 from models.train import ENTRIES
 
@@ -90,9 +90,9 @@ def train(
     judged: Sequence[Cohort] = (),
     keep: Path | None = None,
 ) -> Run:
-    """`judged`: cohorts of which nobody is trained on. `keep` holds the checkpoint.
+    """`judged`: cohorts of which nobody is trained on. `keep` holds the checkpoint. Cohorts of one name are one.
 
-    Raises UsageError for an unknown card, or cohorts that cannot be trained on.
+    Raises UsageError for an unknown card, cohorts that cannot be trained on, or people who are to be both.
     """
     if name not in ENTRIES:
         raise UsageError(f"no training makes {name}; there is {', '.join(sorted(ENTRIES))}")
@@ -100,7 +100,12 @@ def train(
         raise UsageError("the share to train on lies between 0 and 1, so that people are left to judge on")
     from models.train.trained import Options, sides
 
-    split = [sides(cohort, share) for cohort in cohorts]
+    split = [sides(cohort, share) for cohort in joined(cohorts)]
+    both = _people(ours for ours, _ in split) & _people(judged)
+    if both:
+        raise UsageError(
+            f"{len(both)} people of the cohorts to judge on are trained on; leave them out of one of the two"
+        )
     checkpoint = make_folder(keep) / f"{name}.checkpoint" if keep is not None else None
     options = Options(steps=steps, seed=seed, checkpoint=checkpoint)
     try:
@@ -108,7 +113,21 @@ def train(
     except ValueError as error:
         raise UsageError(f"{name} cannot be trained on this: {error}") from None
     held_out = [others for _, others in split if len(others)]
-    return write_trained(trained, [*held_out, *judged], target, tick)
+    return write_trained(trained, joined([*held_out, *judged]), target, tick)
+
+
+def joined(cohorts: Sequence[Cohort]) -> list[Cohort]:
+    """Parts of one data set as one cohort, each scan once: a card has one list of its people, one set of figures."""
+    made: dict[str, Cohort] = {}
+    for cohort in cohorts:
+        before = made.get(cohort.name, replace(cohort, scans=()))
+        scans = {(scan.subject, scan.session, scan.name): scan for scan in (*before.scans, *cohort.scans)}
+        made[cohort.name] = replace(before, scans=tuple(scans.values()))
+    return list(made.values())
+
+
+def _people(cohorts: Iterable[Cohort]) -> set[str]:
+    return {people_hash(cohort.name, subject) for cohort in cohorts for subject in cohort.subjects}
 
 
 def write_trained(trained: Trained, held_out: Sequence[Cohort], target: CardFolder, tick: Tick) -> Run:

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")]
+NAME = r"[a-z0-9][a-z0-9.-]{0,63}"
+Name = Annotated[str, StringConstraints(pattern=f"^{NAME}$")]
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True, max_length=4000)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +12,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from models.cards.card import Card, CardError
+from models.cards.card import NAME, Card, CardError
 
 _MODELS = Path(__file__).resolve().parent.parent
 MAX_BYTES = 256 * 1024
@@ -55,14 +56,22 @@ def read_card(path: Path) -> Card:
 def find_card(
     name: str, folders: Sequence[CardFolder] = (SHIPPED,), *, today: date | None = None
 ) -> tuple[Card, CardFolder]:
-    """The card of that name and its folder; the first folder wins. Raises CardError when absent or past its date."""
-    for folder in folders:
+    """The card of that name and its folder; the first folder wins, but a card that waits for its weights gives way to
+    one that has them. Raises CardError when absent or past its date.
+    """
+    waiting: tuple[Card, CardFolder] | None = None
+    for folder in folders if re.fullmatch(NAME, name) else ():
         path = folder.cards / f"{name}.yaml"
-        if path.is_file():
-            card = read_card(path)
-            if card.valid_until is not None and today is not None and today > card.valid_until:
-                raise CardError(f"{path}: valid until {card.valid_until}; calibrate it anew or take a newer card")
+        if not path.is_file():
+            continue
+        card = read_card(path)
+        if card.valid_until is not None and today is not None and today > card.valid_until:
+            raise CardError(f"{path}: valid until {card.valid_until}; calibrate it anew or take a newer card")
+        if card.published is None or card.weights is not None:
             return card, folder
+        waiting = waiting or (card, folder)
+    if waiting is not None:
+        return waiting
     known = sorted({path.stem for folder in folders for path in folder.cards.glob("*.yaml")})
     raise CardError(f"no card is called {name}; there are {', '.join(known) or 'none'}")
 

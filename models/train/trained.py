@@ -50,12 +50,15 @@ def sides(cohort: Cohort, share: float) -> tuple[Cohort, Cohort]:
 
 
 def lists_of(card: str, cohorts: Sequence[Cohort]) -> tuple[tuple[TrainedOn, ...], dict[str, bytes]]:
-    """For a card: on whom it was trained, and the contents of the lists it names."""
-    parts, files = [], {}
+    """For a card: on whom it was trained, and the contents of its lists. Raises ValueError for a name twice."""
+    parts: list[TrainedOn] = []
+    files: dict[str, bytes] = {}
     for cohort in cohorts:
         name = re.sub(r"[^a-z0-9.-]", "-", cohort.name.lower())
         body = people_lines(cohort.name, cohort.subjects)
         file = f"{card}.{name}.txt"
+        if file in files:
+            raise ValueError(f"two cohorts are called {name}; a card has one list of people of each")
         files[file] = body
         parts.append(
             TrainedOn(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pydicom
 import pytest
+import yaml
 
 from gateway.app.audit_folder import Keeping, Wish, card_folders, embed_folder
 from gateway.cli import run
@@ -14,6 +17,7 @@ from gateway.embed import Embedder
 from gateway.errors import UsageError
 from gateway.learn import write_dicom
 from gateway.settings import Home, load_settings
+from models.cards import SHIPPED
 from models.cohorts import synthetic_brains
 
 PEOPLE = 6
@@ -47,6 +51,57 @@ def test_a_folder_of_dicom_becomes_a_report_that_names_nobody(brains: Path, home
     text = (tmp_path / "report/audit.json").read_text() + (tmp_path / "report/audit.html").read_text()
     assert "P0000" not in text
     assert "SYNTHETIC" not in text
+
+
+def test_free_text_of_headers_never_reaches_a_report(
+    brains: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A hospital's own objects: names and numbers stand in protocols, diagnoses, and where a sex should be."""
+    shutil.copytree(brains, tmp_path / "hospital")
+    files = sorted((tmp_path / "hospital").rglob("*.dcm"))
+    for path in files:
+        one = pydicom.dcmread(path)
+        one.ManufacturerModelName, one.PatientSex = "Magnetom", f"MUELLER {one.PatientID}"
+        one.ProtocolName = f"head MUELLER {one.PatientID}"
+        one.AdmittingDiagnosesDescription = [f"Referral: MUELLER {one.PatientID}", "MUELLER: seen"]
+        if path == files[0]:
+            one.PatientID = ""
+        one.save_as(path)
+    arguments = ["audit", str(tmp_path / "hospital"), "--out", str(tmp_path / "report"), "--card", "grey-similarity"]
+    assert run([*arguments, "--replicates", "100"]) == 0
+    said = capsys.readouterr()
+    assert "left out: 1 of the files or slices (no PatientID or StudyInstanceUID)" in said.out
+    text = "".join((tmp_path / "report" / name).read_text() for name in ("audit.json", "audit.html"))
+    for word in ("MUELLER", "Referral", "P0000"):
+        assert word not in text + said.out + said.err
+
+
+def test_a_card_means_the_same_as_at_the_gate_and_a_bad_or_old_one_is_told(
+    brains: Path, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = home.root / "models"
+    own.mkdir(exist_ok=True)
+    card = yaml.safe_load((SHIPPED.cards / "grey-similarity.yaml").read_text())
+    (own / "grey-similarity.yaml").write_text(yaml.safe_dump({**card, "algorithm": "hog", "dimensions": 7}))
+    keeping = Keeping(None, b"k" * 32)
+    found = embed_folder(brains, Wish(("grey-similarity",)), keeping, card_folders(home), ticks)
+    assert found.embeddings["grey-similarity"].shape[1] == card["dimensions"]
+    (own / "old.yaml").write_text(yaml.safe_dump({**card, "name": "old", "valid_until": "2020-01-01"}))
+    with pytest.raises(UsageError, match="valid until 2020-01-01"):
+        embed_folder(brains, Wish(("old",)), keeping, card_folders(home), ticks)
+    (own / "bad.yaml").write_text("name: [")
+    assert run(["audit", str(brains), "--out", str(home.root / "r"), "--home", str(home.root)]) == 2
+    assert "bad.yaml: not YAML" in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"), [("P,L\nP,R\n", "1 rows of people who have a row already"), ("P\n", "more or fewer cells")]
+)
+def test_a_table_by_subject_that_says_two_things_is_refused(brains: Path, tmp_path: Path, rows: str, says: str) -> None:
+    (tmp_path / "m.csv").write_text("subject,hand\n" + rows)
+    wish = Wish(("grey-similarity",), metadata=tmp_path / "m.csv")
+    with pytest.raises(UsageError, match=says):
+        embed_folder(brains, wish, Keeping(None, b"k" * 32), card_folders(None), ticks)
 
 
 def test_what_is_embedded_is_kept_sealed_and_not_embedded_again(

@@ -118,6 +118,35 @@ def test_who_fits_the_method_is_not_released(place: Path) -> None:
         release(place, "out", aux="e.npz")
 
 
+def test_an_attack_that_cannot_be_made_holds(place: Path) -> None:
+    """15 people have a second visit, and the policy wants them found among 20: nobody looked at the other visits."""
+    with np.load(place / "e.npz") as file:
+        some = [i for i in range(PEOPLE * VISITS) if i % VISITS == 0 or i < 15 * VISITS]
+        np.savez(place / "few.npz", scan=file["scan"][some], brain=file["brain"][some])
+    ended = release(place, "out", embeddings="few.npz")
+    assert ended.reasons == (
+        "other visit: no evidence (a gallery of 20 needs as many people with a mate; there are 15)",
+    )
+    assert not (place / "out/embeddings.npz").exists()
+
+
+def test_a_limit_on_a_column_of_its_own_meaning_is_measured_as_well(place: Path) -> None:
+    """`site` is no attribute of the report, but whoever limits it means it: here it is the sex, and is not erased."""
+    table = (place / "m.csv").read_text().replace("sex,", "site,", 1)
+    (place / "m.csv").write_text(table)
+    (place / "p.yaml").write_text(POLICY.replace("erase: [sex]", "erase: []").replace("{sex: 0.85}", "{site: 0.55}"))
+    said = release(place, "out").reasons
+    assert any(one.startswith("site: ") and "over the limit 0.55" in one for one in said)
+    assert not (place / "out/embeddings.npz").exists()
+
+
+def test_one_auxiliary_person_fits_no_attacker(place: Path) -> None:
+    with np.load(place / "aux.npz") as file:
+        np.savez(place / "one.npz", scan=file["scan"][:VISITS], brain=file["brain"][:VISITS])
+    with pytest.raises(UsageError, match="there is one of them"):
+        release(place, "out", aux="one.npz")
+
+
 def test_originals_that_link_nobody_prove_nothing_and_the_command_says_so(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,37 @@ def test_a_card_past_its_date_does_not_load(tmp_path: Path) -> None:
         find_card("grey-1", folders, today=date(2026, 2, 1))
 
 
+def test_a_site_fills_a_card_that_waits_for_weights_and_replaces_no_other(tmp_path: Path) -> None:
+    ships, own = tmp_path / "ships", tmp_path / "own"
+    ships.mkdir()
+    own.mkdir()
+    brought = {"published": {"files": ["author.pth"], "tensors": 1, "parameters": 1}}
+    weights = {"file": "w.safetensors", "sha256": hashlib.sha256(b"site").hexdigest()}
+    (own / "w.safetensors").write_bytes(b"site")
+    folders = [write(ships, **brought), write(own, **brought)]
+    assert find_card("grey-1", folders)[1] == folders[0]  # both wait
+    write(own, **brought, weights=weights)
+    card, folder = find_card("grey-1", folders)
+    assert weights_of(card, folder) == own / "w.safetensors"
+    write(ships)  # one that needs no weights: a site's card of that name is another attacker
+    card, folder = find_card("grey-1", folders)
+    assert folder == folders[0]
+    assert weights_of(card, folder) is None
+    (own / "grey-1.yaml").write_text("name: [")
+    assert find_card("grey-1", folders)[1] == folders[0]
+
+
+@pytest.mark.parametrize("name", ["../own/grey-1", "own/../grey-1", "/grey-1", "", ".", "Grey-1"])
+def test_a_name_is_no_path(tmp_path: Path, name: str) -> None:
+    (tmp_path / "own").mkdir()
+    write(tmp_path / "own")
+    write(tmp_path)
+    folder = CardFolder.flat(tmp_path / "ships")
+    for one in (folder, CardFolder.flat(tmp_path)):
+        with pytest.raises(CardError, match="no card is called"):
+            find_card(name, [one])
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_absent_or_other_weights_do_not_load(tmp_path: Path, there: bool) -> None:
     folder = write(tmp_path, weights={"file": "w.safetensors", "sha256": hashlib.sha256(b"right").hexdigest()})
