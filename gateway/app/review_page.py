@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 from gateway.app.parts import Parts
 from gateway.app.review_desk import ReviewDesk
 from gateway.errors import UsageError
-from gateway.review import Accounts, ReviewPages, ReviewServer
+from gateway.review import Accounts, ReviewPages
 from gateway.settings import Home, Settings
+from gateway.tls import TlsFiles
+from gateway.web import WebServer
 
 DEFAULT_PORT = 8081
 FOLDER, ACCOUNTS = "review", "accounts.json"
@@ -30,8 +32,8 @@ class ReviewPage:
         self._accounts = accounts_of(parts.home)
         self._desk = ReviewDesk(parts)
         port = DEFAULT_PORT if values.review_port is None else values.review_port
-        certificate, key = values.review_tls_certificate, values.review_tls_key
-        self._server = ReviewServer(values.review_host, port, certificate=certificate, key=key)
+        tls = TlsFiles(certificate_file=values.review_tls_certificate, key_file=values.review_tls_key)
+        self._server = WebServer(values.review_host, port, "the review page", "DEID_REVIEW", tls)
 
     @property
     def url(self) -> str:

@@ -1,4 +1,5 @@
-"""`route echo`: is every destination there, and does it know us? C-ECHO to archives, a look at folders; sends nothing.
+"""`route echo`: is every destination there, and does it know us? C-ECHO to archives, QIDO-RS to web archives, a look at
+folders; sends nothing.
 
 The question goes over the transport that would send, as one association of its own with our AE title, so that the
 answer holds for sending too. What it raises is told in words: the rejections of PS3.8 Table 9-21, and why a host was
@@ -13,11 +14,11 @@ import re
 import socket
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.errors import EnvironmentFault, PolicyError, Retry, UsageError
-from gateway.forward import TransportOptions, open_transport
+from gateway.forward import Transport, TransportOptions, open_transport
 from gateway.forward.dicom import DicomTransport
 from gateway.forward.folder import FolderTransport
 from gateway.policy import Destination
@@ -28,6 +29,7 @@ from gateway.settings import Settings
 
 _REJECTION = re.compile(r"\(result (\d+), source (\d+), reason (\d+)\)")
 _CALLING, _CALLED = (1, 3), (1, 7)  # (source, reason): calling, called AE title not recognised (PS3.8 Table 9-21)
+_NO_TLS = {"archive_untrusted": "untrusted", "archive_access": "no-access"}
 _REASONS = {
     (1, 1): "it gives no reason",
     (1, 2): "it does not support the application context",
@@ -39,7 +41,7 @@ _REASONS = {
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a destination answered. `state` is one of: answers, writable, refused, unreachable, silent, rejected,
-    wrong-ae, unknown-ae, busy, lost, not-writable.
+    wrong-ae, unknown-ae, busy, lost, untrusted, no-access, not-writable.
     """
 
     name: str
@@ -77,14 +79,13 @@ def echo(destinations: Sequence[Destination], settings: Settings, *, timeout_s: 
     answers = []
     for destination in destinations:
         began = time.monotonic()
-        transport = open_transport(destination.url, options)
+        transport = open_transport(destination.url, replace(options, access=destination.access))
         if isinstance(transport, DicomTransport):
             state, says = _archive(transport)
         elif isinstance(transport, FolderTransport):
             state, says = _folder(transport)
         else:
-            state, says = "answers", ""
-            transport.probe()
+            state, says = _web(transport)
         answers.append(Answer(destination.name, destination.url, state, says, round(time.monotonic() - began, 3)))
     return answers
 
@@ -98,12 +99,29 @@ def _archive(transport: DicomTransport) -> tuple[str, str]:
         if rejection is not None:
             _, source, reason = map(int, rejection.groups())
             return _rejected((source, reason), peer.ae_title, ours)
+        if error.reason in _NO_TLS:
+            return _NO_TLS[error.reason], error.at
         if error.reason == "archive_unreachable":
             return _unreached(transport)
         if error.reason == "archive_rejects_us":
             return "rejected", f"it takes the association but not C-ECHO {error.at[error.at.rfind('(') :]}"
         return "lost", f"the connection was lost {error.at[error.at.rfind('(') :]}; is this a DICOM port?"
     return "answers", f"C-ECHO answered with success to {ours}"
+
+
+def _web(transport: Transport) -> tuple[str, str]:
+    try:
+        transport.probe()
+    except Retry as error:
+        why = error.at[error.at.rfind("(") + 1 :].rstrip(")")
+        if error.reason in _NO_TLS:
+            return _NO_TLS[error.reason], error.at
+        if error.reason == "archive_rejects_us":
+            return "rejected", f"it does not let us in ({why}): see token_file or user, and the path of its URL"
+        if error.reason == "archive_busy":
+            return "busy", f"it is there, but not well ({why})"
+        return "unreachable", f"it does not answer ({why}): is it up, and does it speak TLS here?"
+    return "answers", "DICOMweb answered"
 
 
 def _rejected(code: tuple[int, int], theirs: str, ours: str) -> tuple[str, str]:

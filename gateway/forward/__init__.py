@@ -12,14 +12,19 @@ from pathlib import Path
 from gateway.errors import Hold, UsageError
 from gateway.forward.dicom import DicomTransport
 from gateway.forward.folder import FolderTransport
+from gateway.forward.stow import StowTransport
 from gateway.forward.transport import Outgoing, Transport, TransportOptions
+from gateway.forward.verified import open_verified
 from gateway.study import Clearance, Receipt
 
-__all__ = ["TRANSPORTS", "Outgoing", "Transport", "TransportOptions", "forward", "open_transport"]
+__all__ = ["TRANSPORTS", "Outgoing", "Transport", "TransportOptions", "forward", "open_transport", "rehearse"]
 
 TRANSPORTS: dict[str, Callable[[str, TransportOptions], Transport]] = {
     "dicom": DicomTransport.at,
+    "dicom-tls": DicomTransport.at,
     "folder": FolderTransport.at,
+    "http": StowTransport.at,
+    "https": StowTransport.at,
 }
 
 
@@ -48,6 +53,20 @@ def forward(
     Raises Hold clearance_broken when the seal is not ours, a file is missing or too many, or bytes are not as cleared
     (nothing of that file leaves); Retry or Hold of the transport after all that could be sent was sent.
     """
+    waiting = _waiting(clearance, files, seal_key, done)
+    if waiting:
+        transport.send(waiting, on_receipt)
+
+
+def rehearse(clearance: Clearance, files: Mapping[str, Path], *, seal_key: bytes) -> None:
+    """All of `forward` but the sending: every byte is read and compared. Raises Hold clearance_broken."""
+    for item in _waiting(clearance, files, seal_key, frozenset()):
+        with open_verified(item) as file:
+            for _ in file.everything():
+                pass
+
+
+def _waiting(clearance: Clearance, files: Mapping[str, Path], seal_key: bytes, done: frozenset[str]) -> list[Outgoing]:
     names = [instance.name for instance in clearance.instances]
     if not clearance.is_sealed_by(seal_key):
         raise Hold("clearance_broken", at="its seal")
@@ -56,5 +75,4 @@ def forward(
         raise Hold("clearance_broken", at="a file that was not cleared")
     if any(instance.name not in files for instance in waiting):
         raise Hold("clearance_broken", at="a file that is missing")
-    if waiting:
-        transport.send([Outgoing(instance, files[instance.name]) for instance in waiting], on_receipt)
+    return [Outgoing(instance, files[instance.name]) for instance in waiting]

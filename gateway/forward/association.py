@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gateway.errors import Retry
+from gateway.errors import EnvironmentFault, Retry
 from gateway.forward import dimse, pdus
 from gateway.forward.pdus import Context
+from gateway.policy import Access
+from gateway.tls import client_context
 
 RELEASE_S = 5.0
 _MAX_REPLY_BYTES = 1 << 20
@@ -25,11 +28,12 @@ _QUICKACK = getattr(socket, "TCP_QUICKACK", None)  # Linux
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """An archive."""
+    """An archive; `tls`: spoken to over TLS, with what it takes to be let in."""
 
     host: str
     port: int
     ae_title: str
+    tls: Access | None = None
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -146,6 +150,9 @@ class Association:
         """Send all buffers, gathered into few system calls."""
         try:
             for group in _gathered(buffers):
+                if isinstance(self._link, ssl.SSLSocket):  # it has no sendmsg
+                    self._link.sendall(b"".join(group))
+                    continue
                 while group:
                     sent = self._link.sendmsg(group)
                     while group and sent >= len(group[0]):
@@ -190,14 +197,10 @@ def associate(
 ) -> Iterator[Association]:
     """An association over at most 128 contexts, released at the end and aborted on any error.
 
-    Raises Retry: archive_unreachable (no connection, or silence), archive_rejects_us, archive_busy, archive_aborted.
+    Raises Retry: archive_unreachable (no connection, or silence), archive_untrusted, archive_access,
+    archive_rejects_us, archive_busy, archive_aborted.
     """
-    try:
-        link = socket.create_connection((peer.host, peer.port), timeout=timeout_s)
-    except OSError:
-        raise Retry("archive_unreachable", at=str(peer)) from None
-    with link:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with _connected(peer, timeout_s) as link:
         association = Association(link, peer, max_pdu_bytes)
         try:
             association.negotiate(contexts, calling)
@@ -206,6 +209,27 @@ def associate(
             association.abort()
             raise
         association.release()
+
+
+def _connected(peer: Peer, timeout_s: float) -> socket.socket:
+    try:
+        link = socket.create_connection((peer.host, peer.port), timeout=timeout_s)
+    except OSError:
+        raise Retry("archive_unreachable", at=str(peer)) from None
+    try:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if peer.tls is None:
+            return link
+        return client_context(peer.tls.tls).wrap_socket(link, server_hostname=peer.tls.server_name or peer.host)
+    except BaseException as error:
+        link.close()
+        if isinstance(error, EnvironmentFault):
+            raise Retry("archive_access", at=f"{peer} ({error})") from None
+        if isinstance(error, ssl.SSLCertVerificationError):
+            raise Retry("archive_untrusted", at=f"{peer} (certificate: {error.verify_message})") from None
+        if isinstance(error, OSError):
+            raise Retry("archive_unreachable", at=f"{peer} (no TLS)") from None
+        raise
 
 
 def _rejection(peer: Peer, result: int, source: int, reason: int) -> Retry:

@@ -1,4 +1,5 @@
-"""`dicom://AET@host:port`: C-STORE SCU (PS3.4 Annex B). Data sets go out as they lie in the cleared files.
+"""`dicom://AET@host:port`, `dicom-tls://AET@host:port`: C-STORE SCU (PS3.4 Annex B), in the clear or over TLS
+(PS3.15 B.12). Data sets go out as they lie in the cleared files.
 
 One presentation context for each SOP class and transfer syntax that is queued, so an archive that accepts one of them
 takes what it can (cases.md 73), over as many associations as 128 contexts each need. Every answer is kept by instance:
@@ -27,7 +28,9 @@ from gateway.observe import log
 from gateway.study import Receipt
 
 # An AE title may hold anything but control characters and backslash (PS3.5 6.2), so the last @ ends it.
-_URL = re.compile(r"dicom://(?P<title>[ -\[\]-~]{1,16})@(?P<host>\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):(?P<port>[0-9]{1,5})")
+_URL = re.compile(
+    r"dicom(?P<tls>-tls)?://(?P<title>[ -\[\]-~]{1,16})@(?P<host>\[[0-9A-Fa-f:.]+\]|[^@:/\[\]]+):(?P<port>[0-9]{1,5})"
+)
 FRUITLESS = 3  # associations in a row that broke without one answer, after which the rest waits for the next call
 
 
@@ -40,11 +43,12 @@ class DicomTransport:
 
     @classmethod
     def at(cls, url: str, options: TransportOptions) -> DicomTransport:
-        """The transport of `dicom://AET@host:port`. Raises UsageError for another form."""
+        """The transport of `dicom://AET@host:port`, or `dicom-tls:`. Raises UsageError for another form."""
         form = _URL.fullmatch(url)
         if form is None or not 0 < int(form["port"]) <= 65535:
             raise UsageError("an archive is dicom://AET@host:port, with an AE title of at most 16 characters")
-        return cls(Peer(form["host"].strip("[]"), int(form["port"]), form["title"]), options)
+        tls = options.access if form["tls"] else None
+        return cls(Peer(form["host"].strip("[]"), int(form["port"]), form["title"], tls), options)
 
     def send(self, items: Sequence[Outgoing], on_receipt: Callable[[Receipt], None]) -> None:
         tally = Tally(on_receipt)

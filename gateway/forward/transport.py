@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway.errors import Hold, Retry
+from gateway.policy import Access
 from gateway.study import ClearedInstance, Receipt
 
 # PS3.5 9.1, but for leading zeros, which old originals bear and a policy may keep. Also keeps ".." out of file names.
@@ -38,6 +39,7 @@ class TransportOptions:
     timeout_s: float = 60.0  # longest silence of an archive, at connecting and at every read and write
     max_pdu_bytes: int = 131072  # largest PDU we take and the largest we send, whatever the archive allows
     base: Path = field(default_factory=Path.cwd)  # what a relative `folder:` URL is relative to
+    access: Access = field(default_factory=Access)  # what it takes to be let in there
 
 
 class Transport(Protocol):

@@ -1,7 +1,9 @@
-"""`destinations.yaml`: the name of an archive -> where it is.
+"""`destinations.yaml`: the name of an archive -> where it is, and what it takes to be let in.
 
 research-archive: dicom://ARCHIVE@10.0.0.8:11112
 local-folder: folder:/srv/research
+web-archive: {url: "https://archive.example/dicom-web", token_file: /run/secrets/archive-token}
+vna: {url: dicom://VNA@10.0.0.9:11112, rejection_notes: true}      # a recall sends it IOCM rejection notes
 """
 
 from __future__ import annotations
@@ -9,22 +11,45 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from gateway.policy.document import Document, Faulty
+from gateway.policy.document import Document, Faulty, close_match
 from gateway.policy.names import name_fault
+from gateway.tls import TlsFiles
 
-FORMS = "write dicom://AET@host:port or folder:/path"
+FORMS = "write dicom://AET@host:port, dicom-tls://AET@host:port, https://host/dicom-web or folder:/path"
+TLS_KEYS = ("ca_file", "certificate_file", "key_file", "server_name")
+WEB_KEYS = ("token_file", "user", "password_file")
+NOTES = "rejection_notes"
+_KEYS = {"dicom": (), "dicom-tls": TLS_KEYS, "https": TLS_KEYS[:3] + WEB_KEYS, "http": WEB_KEYS, "folder": ()}
 _HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*\.?")
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """What it takes to be let in, as files: nothing secret is in YAML. `server_name`: the name in the archive's
+    certificate, "" for its host.
+    """
+
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    server_name: str = ""
+    token_file: Path | None = None
+    user: str = ""
+    password_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Destination:
-    """An archive: `dicom://AET@host:port` or `folder:/absolute/path` (a relative one is resolved when loading)."""
+    """An archive, by its URL (FORMS); a relative folder is resolved when loading. `rejection_notes`: it acts on those
+    of IHE IOCM, and gets them when something is recalled.
+    """
 
     name: str
     url: str
+    access: Access = field(default_factory=Access)
+    rejection_notes: bool = False
 
 
 def ae_title(value: str) -> str:
@@ -37,8 +62,11 @@ def ae_title(value: str) -> str:
 
 def parse_url(url: str, folder: Path) -> str:
     """A destination's URL in its final form; relative folders start at `folder`. Raises Faulty."""
-    if url.startswith("dicom://"):
-        return _dicom(url)
+    scheme, mark, rest = url.partition("://")
+    if mark and scheme in ("dicom", "dicom-tls"):
+        return _dicom(scheme, rest)
+    if mark and scheme in ("https", "http"):
+        return _web(scheme, rest)
     if url.startswith("folder:"):
         path = url.removeprefix("folder:")
         if not path or path.startswith(("~", "//")):
@@ -47,12 +75,33 @@ def parse_url(url: str, folder: Path) -> str:
     raise Faulty("unknown kind of destination", FORMS)
 
 
-def _dicom(url: str) -> str:
-    title, at, place = url.removeprefix("dicom://").rpartition("@")
+def _dicom(scheme: str, rest: str) -> str:
+    title, at, place = rest.rpartition("@")
     host, colon, port = place.rpartition(":")
     if not at or not colon or not host:
         raise Faulty("an archive needs AE title, host and port", FORMS)
     title = ae_title(title)
+    _check_place(host, port)
+    return f"{scheme}://{title}@{host}:{port}"
+
+
+def _web(scheme: str, rest: str) -> str:
+    """The base of a DICOMweb service (PS3.18 8.3): what `/studies` is put behind."""
+    place, _, path = rest.partition("/")
+    if "@" in place:
+        raise Faulty("a URL holds no user and no password", "write user: and password_file:, or token_file:")
+    host, port = place, "443"
+    if not place.endswith("]") and ":" in place:
+        host, _, port = place.rpartition(":")
+    _check_place(host, port)
+    if not re.fullmatch(r"[A-Za-z0-9._~/-]*", path):
+        raise Faulty("the path holds other signs than letters, digits and . _ ~ / -", FORMS)
+    if scheme == "http" and host not in ("127.0.0.1", "localhost", "[::1]"):
+        raise Faulty("http:// is for this machine only", "write https://")
+    return f"{scheme}://{place}/{path}".rstrip("/")
+
+
+def _check_place(host: str, port: str) -> None:
     if not re.fullmatch(r"[1-9][0-9]{0,4}", port) or int(port) > 65535:
         raise Faulty("the port must be a number from 1 to 65535", FORMS)
     if host.startswith("[") and host.endswith("]"):
@@ -62,21 +111,54 @@ def _dicom(url: str) -> str:
             raise Faulty("the address in brackets is not IPv6", FORMS) from None
     elif not _HOST.fullmatch(host) or len(host) > 253:
         raise Faulty("the host must be a name, an IPv4 address, or an IPv6 address in brackets", FORMS)
-    return f"dicom://{title}@{host}:{port}"
+
+
+def _access(entry: Mapping[str, Any], folder: Path) -> Access:
+    """What stands beside the URL. Raises Faulty."""
+    known = _KEYS.get(str(entry.get("url", "")).partition(":")[0], ())
+    for key, value in entry.items():
+        if key != "url" and key not in known:
+            hint = close_match(key, known) or (f"beside this url there may be {', '.join(known)}" if known else "")
+            raise Faulty(f"{key} does not belong here", hint)
+        if not isinstance(value, str) or not value or not value.isprintable():
+            raise Faulty(f"{key} needs text", "")
+    for one, other in (("certificate_file", "key_file"), ("user", "password_file")):
+        if (one in entry) != (other in entry):
+            raise Faulty(f"{one} and {other} go together", "")
+    if "token_file" in entry and "user" in entry:
+        raise Faulty("a token or a user, not both", "")
+    if ":" in entry.get("user", ""):
+        raise Faulty("a user has no colon (RFC 7617)", "")
+    files = {key: folder / value for key, value in entry.items() if key.endswith("_file")}
+    tls = TlsFiles(files.get("ca_file"), files.get("certificate_file"), files.get("key_file"))
+    return Access(
+        tls, entry.get("server_name", ""), files.get("token_file"), entry.get("user", ""), files.get("password_file")
+    )
+
+
+def _takes_notes(entry: Mapping[str, Any]) -> bool:
+    value = entry.get(NOTES, False)
+    if not isinstance(value, bool):
+        raise Faulty(f"{NOTES} is true or false", "true for an archive that acts on them (IHE IOCM)")
+    return value
 
 
 def resolve_destinations(document: Document, folder: Path) -> Mapping[str, Destination]:
     """Every destination of the document that has no fault; faults are recorded in it."""
     found = {}
-    for name, url in document.data.items():
+    for name, value in document.data.items():
+        entry = value if isinstance(value, dict) else {"url": value}
         says = name_fault("the name of a destination", name)
         if says:
             document.fault((name,), says)
-        elif not isinstance(url, str):
-            document.fault((name,), f"{name} needs text", FORMS)
+        elif not isinstance(entry.get("url"), str):
+            document.fault((name,), f"{name} needs text, or url: with what it takes to be let in", FORMS)
         else:
             try:
-                found[name] = Destination(name, parse_url(url, folder))
+                access = {key: one for key, one in entry.items() if key != NOTES}
+                found[name] = Destination(
+                    name, parse_url(entry["url"], folder), _access(access, folder), _takes_notes(entry)
+                )
             except Faulty as error:
                 document.fault((name,), f"{name}: {error}", error.hint)
     if not document.data and not document.faults:

@@ -11,6 +11,7 @@
     arrival      one object: .part, fsync, kept, and only then success
     keeping      folder sync and commit shared by what arrives together
     identity     Study and SOP Instance UID out of a received data set
+    stow         the same by DICOMweb: who may, which requests, answers; stow_parts, part10: what is in them
 
 Nothing here decodes pixels, and nothing a peer writes becomes a path.
 """

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from gateway.database import Database
 from gateway.observe import log, origin
 from gateway.pseudonyms import Keys
-from gateway.receive.commands import OUT_OF_RESOURCES, SUCCESS, Command
+from gateway.receive.commands import NOT_OF_THIS_STUDY, OUT_OF_RESOURCES, SUCCESS, Command
 from gateway.receive.identity import Identity, identify
 from gateway.receive.keeping import Keeping, Whole
 from gateway.receive.pdus import Caller
@@ -76,10 +76,15 @@ class Arrivals:
 
 
 class Arrival:
-    """The object of one C-STORE request. After a failure bytes are taken off the wire and dropped."""
+    """The object of one C-STORE request, or of a part of STOW-RS, which may name the study it must belong to. After a
+    failure bytes are taken off the wire and dropped.
+    """
 
-    def __init__(self, arrivals: Arrivals, *, command: Command, caller: Caller, syntax: str) -> None:
+    def __init__(
+        self, arrivals: Arrivals, *, command: Command, caller: Caller, syntax: str, study_uid: str = ""
+    ) -> None:
         self._arrivals = arrivals
+        self._study_uid = study_uid
         self._command = command
         self._syntax = syntax
         self._handle = -1
@@ -127,6 +132,10 @@ class Arrival:
             os.fsync(self._handle)
             self._close()
             identity = identify(self._part, offset=self._meta_bytes, syntax=self._syntax)
+            if self._study_uid and (identity is None or identity.study_instance_uid != self._study_uid):
+                self.discard()
+                self._status = NOT_OF_THIS_STUDY
+                return self._status
             self._arrivals.keep(
                 identity,
                 command=self._command,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from gateway.errors import EnvironmentFault
 from gateway.observe import Metrics, log
 from gateway.receive import pdus, peers
 from gateway.receive.arrival import Arrivals
@@ -21,6 +22,7 @@ from gateway.receive.messages import Messages, Terms
 from gateway.receive.pdus import AbortReason, Caller, PduType, ProtocolFault
 from gateway.receive.peers import Peers, Rejection
 from gateway.receive.wire import PeerLost, PeerSilent, Wire
+from gateway.tls import TlsFiles, server_context
 
 FIRST_PDU_S = 30.0  # the ARTIM timer of PS3.8 9.1.5: a connection must ask for an association within this
 
@@ -40,9 +42,13 @@ class House:
 
 
 class Association:
-    """One connection from accept to close. `run` is called once, in the connection's own thread."""
+    """One connection from accept to close. `run` is called once, in the connection's own thread. With `tls` it begins
+    with a handshake.
+    """
 
-    def __init__(self, connection: socket.socket, *, host: str, house: House) -> None:
+    def __init__(self, connection: socket.socket, *, host: str, house: House, tls: TlsFiles | None = None) -> None:
+        self._tls = tls
+        self._certificate = ""
         self._wire = Wire(connection, timeout_s=min(FIRST_PDU_S, house.network_timeout_s))
         self._host = host
         self._house = house
@@ -56,7 +62,7 @@ class Association:
         began = time.monotonic()
         result = "failed"
         try:
-            result = self._serve()
+            result = self._serve() if self._tls is None or self._shake_hands(self._tls) else "no_tls"
         except ProtocolFault as fault:
             result = "aborted_protocol"
             self._abort(fault.reason)
@@ -85,6 +91,17 @@ class Association:
         """From another thread: end now, whatever is being received."""
         self._stopping = True
         self._wire.cut()
+
+    def _shake_hands(self, tls: TlsFiles) -> bool:
+        """False when there is no TLS to be had: the peer's fault, or files of ours that are wrong, which is logged."""
+        try:
+            self._certificate = self._wire.secure(server_context(tls))
+        except EnvironmentFault as fault:
+            log("tls_files_wrong", level=logging.ERROR, at=str(fault))
+            return False
+        except PeerLost:
+            return False
+        return True
 
     def _serve(self) -> str:
         refusal = self._open()
@@ -124,7 +141,9 @@ class Association:
         self._calling = caller.calling
         if not caller.speaks_version_1:
             return peers.PROTOCOL_VERSION
-        refusal = self._house.peers.reject(calling=caller.calling, called=caller.called, host=self._host)
+        refusal = self._house.peers.reject(
+            calling=caller.calling, called=caller.called, host=self._host, certificate=self._certificate
+        )
         if refusal is not None:
             return refusal
         request = pdus.read_request(body)
@@ -177,7 +196,9 @@ class Association:
         self._house.metrics.associations.labels(result=result).inc()
         log(
             "association_ended",
-            level=logging.DEBUG if result == "no_request" else logging.INFO,  # port checks come every few seconds
+            level=logging.DEBUG
+            if result in ("no_request", "no_tls")
+            else logging.INFO,  # port checks come every few seconds
             state=result,
             peer=self._calling,
             host=self._host,

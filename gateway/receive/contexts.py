@@ -44,6 +44,10 @@ class Contexts:
     def __init__(self, private: Iterable[str] = ()) -> None:
         self._classes = STORAGE_CLASSES | {VERIFICATION, *private}
 
+    def takes(self, class_uid: str) -> bool:
+        """Whether objects of this SOP class are stored."""
+        return class_uid in self._classes and class_uid != VERIFICATION
+
     def negotiate(self, proposed: Sequence[PresentationContext]) -> list[PresentationContext]:
         """One answer for each proposed context, in order. Of several transfer syntaxes the *sender's* first is taken:
         it is the one it holds its objects in, and nothing need be re-encoded on either side."""

@@ -41,7 +41,7 @@ def plain_address(host: str) -> str:
     return str(mapped or address)
 
 
-def _addresses(host: str) -> frozenset[str]:
+def addresses_of(host: str) -> frozenset[str]:
     """What a host of the allow-list stands for now. Names are looked up each time: their addresses may change."""
     literal = plain_address(host)
     try:
@@ -55,20 +55,24 @@ def _addresses(host: str) -> frozenset[str]:
 
 
 class Peers:
-    """The allow-list: calling AE title with its hosts, and the titles that we answer to."""
+    """The allow-list: calling AE title with its hosts and certificates, and the titles that we answer to."""
 
     def __init__(self, settings: Settings) -> None:
         self._called = frozenset({settings.ae_title, *settings.called_ae_titles})
-        self._hosts: dict[str, list[str]] = {}
+        self._allowed: dict[str, list[tuple[str, str]]] = {}
         for peer in settings.allowed_peers:
-            title, _, host = peer.partition("@")
-            self._hosts.setdefault(title, []).append(host)
+            title, _, place = peer.partition("@")
+            host, _, certificate = place.partition("#")
+            self._allowed.setdefault(title, []).append((host, certificate))
 
-    def reject(self, *, calling: str, called: str, host: str) -> Rejection | None:
-        """Why this peer may not associate, or None when it may. AE titles are case-sensitive (PS3.5 6.2, AE)."""
+    def reject(self, *, calling: str, called: str, host: str, certificate: str = "") -> Rejection | None:
+        """Why this peer may not associate, or None when it may. AE titles are case-sensitive (PS3.5 6.2, AE).
+
+        `certificate`: the fingerprint of what it showed, "" for nothing.
+        """
         if called not in self._called:
             return CALLED_AE
-        hosts = self._hosts.get(calling, [])
-        if "*" in hosts or any(plain_address(host) in _addresses(allowed) for allowed in hosts):
+        hosts = [place for place, asked in self._allowed.get(calling, []) if asked in ("", certificate)]
+        if "*" in hosts or any(plain_address(host) in addresses_of(allowed) for allowed in hosts):
             return None
         return CALLING_AE

@@ -1,4 +1,4 @@
-"""The DICOM port: accept, one thread a connection, limits, and a stop that lets a running C-STORE finish."""
+"""The DICOM ports, plain and TLS: accept, one thread a connection, limits, and a stop that lets a C-STORE finish."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gateway.receive.contexts import Contexts
 from gateway.receive.peers import Peers, Rejection, plain_address
 from gateway.settings import Settings
 from gateway.spool import Spool
+from gateway.tls import TlsFiles, server_context
 
 BACKLOG = 256
 WAITING_CONNECTIONS = 64  # beyond the associations: connections that have not asked for one yet, or are being refused
@@ -27,7 +28,9 @@ STOP_GRACE_S = 30.0
 
 
 class Receiver:
-    """A storage SCP. `start` and `stop` from one thread; `port` is the bound port once started."""
+    """A storage SCP. `start` and `stop` from one thread; `port` and `tls_port` are the bound ports once started, 0 for
+    one that is not wanted.
+    """
 
     def __init__(self, *, settings: Settings, spool: Spool, database: Database, keys: Keys, metrics: Metrics) -> None:
         self._settings = settings
@@ -47,17 +50,33 @@ class Receiver:
         self._open: dict[threading.Thread, Association] = {}
         self._associations = 0
         self._stopping = False
-        self._listener: socket.socket | None = None
-        self._acceptor: threading.Thread | None = None
-        self.port = 0
+        self._listeners: list[socket.socket] = []
+        self._acceptors: list[threading.Thread] = []
+        self.port = self.tls_port = 0
 
     def start(self) -> None:
-        """Bind and accept. Raises EnvironmentFault when the address or port cannot be had, or the spool not be made."""
-        host, port = self._settings.dicom_host, self._settings.dicom_port
+        """Bind and accept. Raises EnvironmentFault when an address or port cannot be had, the spool not be made, or the
+        TLS files not be used.
+        """
+        settings = self._settings
         try:
             make_folder(self._spool.incoming)
         except OSError as error:
             raise EnvironmentFault(f"the spool cannot be made: {origin(error)}") from None
+        if settings.dicom_tls_port is not None:
+            tls = TlsFiles(settings.dicom_tls_ca, settings.dicom_tls_certificate, settings.dicom_tls_key)
+            server_context(tls)
+            self.tls_port = self._listen(settings.dicom_tls_port, "DEID_DICOM_TLS_PORT", tls)
+        if settings.dicom_plain:
+            try:
+                self.port = self._listen(settings.dicom_port, "DEID_DICOM_PORT", None)
+            except EnvironmentFault:
+                self.stop()
+                raise
+
+    def _listen(self, port: int, setting: str, tls: TlsFiles | None) -> int:
+        """Bind one port and accept on a thread of its own; the port."""
+        host = self._settings.dicom_host
         try:
             family, _, _, _, address = socket.getaddrinfo(
                 host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -73,29 +92,31 @@ class Receiver:
         except OSError as error:
             raise EnvironmentFault(
                 f"the DICOM port {port} on {host} cannot be bound ({error.strerror}); "
-                "set DEID_DICOM_HOST and DEID_DICOM_PORT, or stop what holds it"
+                f"set DEID_DICOM_HOST and {setting}, or stop what holds it"
             ) from None
-        self._listener = listener
-        self.port = listener.getsockname()[1]
-        self._acceptor = threading.Thread(target=self._accept, args=(listener,), name="dicom-accept", daemon=True)
-        self._acceptor.start()
-        log("receiver_started", host=host, port=self.port)
+        bound = int(listener.getsockname()[1])
+        acceptor = threading.Thread(target=self._accept, args=(listener, tls), name="dicom-accept", daemon=True)
+        self._listeners.append(listener)
+        self._acceptors.append(acceptor)
+        acceptor.start()
+        log("receiver_started", host=host, port=bound)
+        return bound
 
     @property
     def alive(self) -> bool:
         """True while connections are taken."""
-        return self._acceptor is not None and self._acceptor.is_alive()
+        return bool(self._acceptors) and all(acceptor.is_alive() for acceptor in self._acceptors)
 
     def stop(self) -> None:
         """Stop accepting, end idle associations, let running C-STOREs be answered, at the longest for STOP_GRACE_S."""
         with self._lock:
             self._stopping = True
-        if self._listener is not None:
+        for listener in self._listeners:
             with suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept
-            self._listener.close()
-        if self._acceptor is not None:
-            self._acceptor.join()
+                listener.shutdown(socket.SHUT_RDWR)  # wakes accept
+            listener.close()
+        for acceptor in self._acceptors:
+            acceptor.join()
         for association in self._snapshot().values():
             association.stop()
         until = time.monotonic() + STOP_GRACE_S
@@ -104,9 +125,9 @@ class Receiver:
         for thread, association in self._snapshot().items():
             association.cut()
             thread.join(STOP_GRACE_S)
-        if self._acceptor is not None:
-            log("receiver_stopped", port=self.port)
-        self._acceptor = self._listener = None
+        if self._acceptors:
+            log("receiver_stopped", port=self.port or self.tls_port)
+        self._acceptors, self._listeners = [], []
 
     def _snapshot(self) -> dict[threading.Thread, Association]:
         with self._lock:
@@ -125,7 +146,7 @@ class Receiver:
         with self._lock:
             self._associations -= 1
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket, tls: TlsFiles | None) -> None:
         while not self._stopping:
             try:
                 connection, address = listener.accept()
@@ -134,9 +155,9 @@ class Receiver:
                     log("accept_failed", level=logging.WARNING, origin=origin(error))
                     time.sleep(0.1)
                 continue
-            self._welcome(connection, plain_address(str(address[0])))
+            self._welcome(connection, plain_address(str(address[0])), tls)
 
-    def _welcome(self, connection: socket.socket, host: str) -> None:
+    def _welcome(self, connection: socket.socket, host: str, tls: TlsFiles | None) -> None:
         """Give the connection a thread, unless too many are open already."""
         with self._lock:
             room = len(self._open) < self._settings.max_associations + WAITING_CONNECTIONS and not self._stopping
@@ -145,7 +166,7 @@ class Receiver:
             connection.close()
             return
         try:
-            association = Association(connection, host=host, house=self._house)
+            association = Association(connection, host=host, house=self._house, tls=tls)
         except OSError:  # the peer has gone already
             connection.close()
             return

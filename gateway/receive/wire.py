@@ -8,11 +8,13 @@ so it is set again each time. Where the option does not exist the receiver works
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import time
 from contextlib import suppress
 
 from gateway.errors import GatewayError
+from gateway.tls import fingerprint
 
 BUFFER_BYTES = 256 * 1024
 SLOWEST_BYTES_PER_S = 16 * 1024  # a peer that trickles slower than this for a whole PDU is as good as silent
@@ -42,6 +44,17 @@ class Wire:
         self._deadline = float("inf")
         connection.settimeout(timeout_s)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def secure(self, context: ssl.SSLContext) -> str:
+        """Shake hands as a TLS server, within one timeout; the fingerprint of the peer's certificate, "" for none.
+
+        Raises PeerLost when the peer speaks no TLS of ours, or shows no certificate that we believe.
+        """
+        try:
+            self._socket = context.wrap_socket(self._socket, server_side=True)
+            return fingerprint(self._socket.getpeercert(binary_form=True))
+        except OSError:
+            raise PeerLost("no TLS") from None
 
     def set_timeout(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -121,21 +134,30 @@ class Wire:
     def stop_reading(self) -> None:
         """From another thread: the reader finds the connection closed, but can still write."""
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RD)
+            _shut(self._socket, socket.SHUT_RD)
 
     def cut(self) -> None:
         """From another thread: end it now."""
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            _shut(self._socket, socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Say that we are done, give the peer a moment to read it (closing over unread bytes would send a reset that
         destroys our last PDU), then close. The ARTIM timer of PS3.8 9.1.5, shortened."""
+        with suppress(OSError, ValueError):
+            if isinstance(self._socket, ssl.SSLSocket):
+                self._socket.settimeout(DRAIN_S)
+                self._socket = self._socket.unwrap()  # close_notify (RFC 8446 6.1)
         with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_WR)
+            _shut(self._socket, socket.SHUT_WR)
             until = time.monotonic() + DRAIN_S
             while (left := until - time.monotonic()) > 0:
                 self._socket.settimeout(left)
                 if not self._socket.recv_into(self._view):
                     break
         self._socket.close()
+
+
+def _shut(connection: socket.socket, how: int) -> None:
+    """Shut the connection. An SSLSocket's own method would drop TLS with it, and go on in the clear."""
+    socket.socket.shutdown(connection, how)

@@ -8,6 +8,5 @@ from gateway.review.accounts import Account, Accounts
 from gateway.review.desk import Desk
 from gateway.review.pages import ReviewPages
 from gateway.review.roles import Role
-from gateway.review.server import ReviewServer
 
-__all__ = ["Account", "Accounts", "Desk", "ReviewPages", "ReviewServer", "Role"]
+__all__ = ["Account", "Accounts", "Desk", "ReviewPages", "Role"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,9 @@ from commands import Command
 from pynetdicom import AE, evt
 
 from gateway.settings import SHIPPED_POLICIES
+from tests.certificates import Authority
+from tests.forward.archives import archive as secure_archive
+from tests.forward.web_archives import web_archive
 
 
 @contextmanager
@@ -61,7 +65,7 @@ def listener(answer: Callable[[socket.socket], None] | None) -> Iterator[int]:
         thread.join(5)
 
 
-def asked(command: Command, folder: Path, url: str, *more: object) -> tuple[int, dict[str, Any]]:
+def asked(command: Command, folder: Path, url: str | dict[str, str], *more: object) -> tuple[int, dict[str, Any]]:
     folder.mkdir(exist_ok=True)
     (folder / "destinations.yaml").write_text(json.dumps({"there": url}))
     ran = command("route", "echo", "--policies", folder, "--json", "--timeout", 1, *more)
@@ -128,3 +132,39 @@ def test_one_may_be_named_and_an_unknown_name_is_refused(command: Command, tmp_p
     assert (ran.code, "did you mean local-folder?" in ran.err) == (2, True)
     (policies / "destinations.yaml").write_text("a: ftp://x\n")
     assert command("route", "echo", "--policies", policies).code == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "words"),
+    [(200, "answers", "DICOMweb"), (401, "rejected", "token_file"), (404, "rejected", "path"), (503, "busy", "503")],
+)
+def test_a_web_archive_says_whether_it_lets_us_in(
+    command: Command, tmp_path: Path, status: int, state: str, words: str
+) -> None:
+    with web_archive(probe_status=status) as there:
+        code, answer = asked(command, tmp_path / "p", there.url)
+    assert (code, answer["state"]) == (0 if status == 200 else 3, state)
+    assert words in answer["says"]
+    assert there.requests == []
+
+
+def test_an_archive_over_tls_answers_or_is_not_believed(command: Command, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "tls")
+    pair = authority.issue("archive", "127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    with secure_archive([], tls=context) as there:
+        url = f"dicom-tls://ARCHIVE@127.0.0.1:{there.port}"
+        code, answer = asked(command, tmp_path / "p", {"url": url, "ca_file": str(authority.file)})
+        assert (code, answer["state"]) == (0, "answers")
+        code, answer = asked(command, tmp_path / "p", url)
+        assert (code, answer["state"]) == (3, "untrusted")
+        assert "certificate" in answer["says"]
+        code, answer = asked(command, tmp_path / "p", {"url": url, "ca_file": "gone.pem"})
+        assert (code, answer["state"]) == (3, "no-access")
+        assert "gone.pem" in answer["says"]
+
+
+def test_nothing_listens_where_a_web_archive_should(command: Command, tmp_path: Path) -> None:
+    code, answer = asked(command, tmp_path / "p", "https://127.0.0.1:9/dicom-web")
+    assert (code, answer["state"]) == (3, "unreachable")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +14,13 @@ from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian
 
 from gateway.errors import EnvironmentFault, Hold, Retry, UsageError
 from gateway.forward import TRANSPORTS, Transport, TransportOptions, forward, open_transport
+from gateway.policy import Access
 from gateway.study import Receipt
+from gateway.tls import TlsFiles
+from tests.certificates import Authority, Pair
 from tests.forward.archives import archive
 from tests.forward.consignments import SEAL, Consignment, consignment, data_set_bytes
+from tests.forward.web_archives import web_archive
 from tests.peers import free_port
 
 
@@ -52,7 +57,47 @@ def folder_site(tmp_path: Path) -> Iterator[Site]:
     yield Site(open_transport(f"folder:{root}", TransportOptions()), down, stored, arrivals)
 
 
-SITES = {"dicom": dicom_site, "folder": folder_site}
+@contextlib.contextmanager
+def secure_dicom_site(tmp_path: Path) -> Iterator[Site]:
+    authority = Authority(tmp_path / "tls")
+    options = TransportOptions(timeout_s=5, access=Access(tls=TlsFiles(ca_file=authority.file)))
+    context = server_context(authority.issue("archive", "127.0.0.1"))
+    with archive([(CTImageStorage, [ExplicitVRLittleEndian])], tls=context) as there:
+        up = open_transport(f"dicom-tls://ARCHIVE@127.0.0.1:{there.port}", options)
+        down = open_transport(f"dicom-tls://GONE@127.0.0.1:{free_port()}", options)
+        yield Site(up, down, lambda: dict(there.stored), lambda: len(there.requests))
+
+
+@contextlib.contextmanager
+def web_site(tmp_path: Path) -> Iterator[Site]:
+    with web_archive() as there:
+        down = open_transport(f"http://127.0.0.1:{free_port()}/dicom-web", TransportOptions(timeout_s=5))
+        up = open_transport(there.url, TransportOptions(timeout_s=20))
+        yield Site(up, down, lambda: dict(there.stored), lambda: len(there.requests))
+
+
+@contextlib.contextmanager
+def secure_web_site(tmp_path: Path) -> Iterator[Site]:
+    authority = Authority(tmp_path / "tls")
+    options = TransportOptions(timeout_s=20, access=Access(tls=TlsFiles(ca_file=authority.file)))
+    with web_archive(tls=server_context(authority.issue("archive", "127.0.0.1"))) as there:
+        down = open_transport(f"https://127.0.0.1:{free_port()}/dicom-web", options)
+        yield Site(open_transport(there.url, options), down, lambda: dict(there.stored), lambda: len(there.requests))
+
+
+def server_context(pair: Pair) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    return context
+
+
+SITES = {
+    "dicom": dicom_site,
+    "dicom-tls": secure_dicom_site,
+    "folder": folder_site,
+    "http": web_site,
+    "https": secure_web_site,
+}
 
 
 def test_every_transport_has_a_site_here() -> None:
@@ -207,7 +252,9 @@ def test_errors_name_our_instances_and_no_uid(site: Site, goods: Consignment) ->
         "dicom://SEVENTEENLETTERSX@host:104",
         "dicom:",
         "folder:",
-        "https://host",
+        "ftp://host/dicom-web",
+        "https://",
+        "http://host/dicom-web",
         "",
     ],
 )

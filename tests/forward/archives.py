@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,7 @@ def archive(
     ae_title: str = "ARCHIVE",
     require_calling: Sequence[str] = (),
     max_pdu_bytes: int = 16382,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[Archive]:
     """A storage SCP that accepts `contexts` (SOP class, syntaxes); request n, from 0, gets `answer(n, event)`."""
     seen = Archive()
@@ -84,6 +86,7 @@ def archive(
     server = entity.start_server(
         ("127.0.0.1", 0),
         block=False,
+        ssl_context=tls,
         evt_handlers=[
             (evt.EVT_C_STORE, on_store),
             (evt.EVT_REQUESTED, counter("associations")),

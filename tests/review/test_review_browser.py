@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,12 @@ import pytest
 from houses import House, study
 from PIL import Image
 from review_site import PASSWORD, Site, site_over
+from sqlalchemy import insert
 
-from gateway.review import ReviewPages, ReviewServer, Role
+from gateway.database.tables import releases
+from gateway.review import ReviewPages, Role
 from gateway.study import State
+from gateway.web import WebServer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -54,7 +58,7 @@ def series() -> list[Any]:
 def served(gateway_house: House, series: list[Any]) -> Iterator[tuple[Site, str]]:
     with site_over(gateway_house, datasets=series) as site:
         site.accounts.put("anna", Role.REVIEWER, PASSWORD)
-        server = ReviewServer("127.0.0.1", 0)
+        server = WebServer("127.0.0.1", 0, "the review page", "DEID_REVIEW")
         server.bind()
         origin = f"http://127.0.0.1:{server.port}"
         server.start(ReviewPages(site.pages.office.desk, site.accounts, [origin]).app)
@@ -289,6 +293,44 @@ def test_on_a_narrow_screen_nothing_hangs_over_the_edge(page: Any, served: tuple
         page.goto(where)
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1"), where
+
+
+def released(site: Site) -> None:
+    """A release with scores, so that its page has charts and tables."""
+    score = {"check": "linkability", "scope": "release", "limit": 0.1, "card": "card-1", "attack": "same_scan"}
+    score |= {"metric": "cosine", "estimate": 0.08, "upper": 0.12, "people": 40, "note": ""}
+    values = {"policy": "research-basic", "number": 1, "policy_digest": site.job().policy_digest, "project": "demo"}
+    values |= {
+        "destination": "research-archive",
+        "state": "blocked",
+        "opened_at": 1.0,
+        "checked_at": 1.0,
+        "updated_at": 2.0,
+    }
+    with site.house.parts.database.transaction() as connection:
+        connection.execute(insert(releases).values(**values, reason="linkability", scores=json.dumps([score])))
+
+
+def test_releases_and_previews_fit_a_narrow_screen_and_have_no_fault_in_accessibility(
+    page: Any, served: tuple[Site, str]
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
+    released(served[0])
+    for where in ("/releases", "/releases/research-basic-1", "/policies/preview"):
+        page.goto(where)
+        if where.endswith("preview"):
+            page.get_by_role("button", name="Preview").click()
+            page.wait_for_selector("details.preview")
+        for width in (1400, 390):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1"), (where, width)
+        faults = [(one["id"], one["nodes"][0]["html"][:200]) for one in axe.Axe().run(page).response["violations"]]
+        assert faults == [], where
+    page.goto("/releases")
+    with page.expect_download() as found:
+        page.get_by_role("link", name="Report of research-basic-1 as PDF").click()
+    assert found.value.suggested_filename == "research-basic-1.pdf"
+    assert Path(found.value.path()).read_bytes().startswith(b"%PDF-")
 
 
 def test_axe_finds_no_fault_in_accessibility(page: Any, served: tuple[Site, str]) -> None:

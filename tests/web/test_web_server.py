@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 import json
 import logging
@@ -15,10 +14,6 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -26,38 +21,26 @@ from starlette.routing import Route
 
 from gateway.errors import EnvironmentFault
 from gateway.observe import start_logging
-from gateway.review import ReviewServer
+from gateway.tls import TlsFiles, fingerprint
+from gateway.web import WebServer
+from tests.certificates import Authority
 
 HELLO = PlainTextResponse("hello")
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for localhost that signs itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(hours=1))
-        .not_valid_after(now + dt.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    paths = folder / "certificate.pem", folder / "key.pem"
-    paths[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    paths[1].write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    paths[1].chmod(0o600)
-    return paths
+    """A certificate for localhost, and its key; the authority's is `folder`/test-authority.pem."""
+    pair = Authority(folder).issue("localhost", "localhost")
+    return pair.certificate, pair.key
+
+
+def made(port: int, certificate_file: Path | None = None, key_file: Path | None = None) -> WebServer:
+    tls = TlsFiles(certificate_file=certificate_file, key_file=key_file)
+    return WebServer("127.0.0.1", port, "the review page", "DEID_REVIEW", tls)
 
 
 def test_it_answers_and_gives_its_port_back() -> None:
-    server = ReviewServer("127.0.0.1", 0)
+    server = made(0)
     server.start(HELLO)
     port = server.port
     with urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
@@ -71,10 +54,10 @@ def test_it_answers_and_gives_its_port_back() -> None:
 
 def test_with_a_certificate_it_speaks_tls_and_nothing_else(tmp_path: Path) -> None:
     public, private = certificate(tmp_path)
-    server = ReviewServer("127.0.0.1", 0, certificate=public, key=private)
+    server = made(0, public, private)
     server.start(HELLO)
     try:
-        context = ssl.create_default_context(cafile=str(public))
+        context = ssl.create_default_context(cafile=tmp_path / "test-authority.pem")
         with urlopen(f"https://localhost:{server.port}/", timeout=10, context=context) as answer:
             assert answer.read() == b"hello"
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
@@ -89,13 +72,13 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     public, private = certificate(tmp_path)
     for mode in (0o644, 0o604, 0o660, 0o610):
         private.chmod(mode)
-        server = ReviewServer("127.0.0.1", 0, certificate=public, key=private)
+        server = made(0, public, private)
         with pytest.raises(EnvironmentFault, match=f"open to others .mode {mode:04o}"):
             server.start(HELLO)
         assert server.port == 0
     for mode in (0o400, 0o600, 0o440, 0o640):
         private.chmod(mode)
-        server = ReviewServer("127.0.0.1", 0, certificate=public, key=private)
+        server = made(0, public, private)
         server.start(HELLO)
         server.stop()
 
@@ -110,7 +93,7 @@ def test_no_address_and_no_text_of_an_error_is_logged_or_told() -> None:
     root, hooks = logging.getLogger(), (sys.excepthook, threading.excepthook, logging.raiseExceptions)
     before = root.handlers[:], root.level
     start_logging(written)
-    server = ReviewServer("127.0.0.1", 0)
+    server = made(0)
     try:
         server.start(Starlette(routes=[Route("/breaks", breaks)]))
         for where in ("/breaks?name=ZZSYNTH", "/ZZSYNTH"):
@@ -132,11 +115,37 @@ def test_no_address_and_no_text_of_an_error_is_logged_or_told() -> None:
 
 def test_a_port_that_is_taken_and_a_certificate_that_is_none_are_told(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        server = ReviewServer("127.0.0.1", taken.getsockname()[1])
+        server = made(taken.getsockname()[1])
         with pytest.raises(EnvironmentFault, match="DEID_REVIEW_PORT"):
             server.bind()
     (tmp_path / "a.pem").write_text("no certificate")
-    server = ReviewServer("127.0.0.1", 0, certificate=tmp_path / "a.pem", key=tmp_path / "missing.pem")
+    server = made(0, tmp_path / "a.pem", tmp_path / "missing.pem")
     with pytest.raises(EnvironmentFault, match="DEID_REVIEW_TLS_CERTIFICATE"):
         server.start(HELLO)
     assert server.port == 0
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    first = authority.issue("localhost", "localhost")
+    was = fingerprint(first.der)
+    server = made(0, first.certificate, first.key)
+    server.start(HELLO)
+    try:
+        assert shown(server.port, authority.file) == was
+        renewed = authority.issue("renewed", "localhost")
+        renewed.key.replace(first.key)
+        with pytest.raises(ssl.SSLError):  # half of it is there: better nothing than the wrong one
+            shown(server.port, authority.file)
+        renewed.certificate.replace(first.certificate)
+        assert shown(server.port, authority.file) == fingerprint(first.der) != was
+        assert server.alive
+    finally:
+        server.stop()
+
+
+def shown(port: int, ca_file: Path) -> str:
+    context = ssl.create_default_context(cafile=ca_file)
+    link = socket.create_connection(("127.0.0.1", port), timeout=10)
+    with link, context.wrap_socket(link, server_hostname="localhost") as secure:
+        return fingerprint(secure.getpeercert(binary_form=True))
