@@ -25,6 +25,11 @@ class Spool:
     def incoming(self) -> Path:
         return self.root / "incoming"
 
+    @property
+    def commitments(self) -> Path:
+        """Requests for storage commitment that are not answered yet."""
+        return self.root / "commitments"
+
     def new_part(self) -> Path:
         """A fresh name for an object that is being received; not created."""
         return make_folder(self.incoming) / (secrets.token_hex(16) + PART)
@@ -59,6 +64,8 @@ class Spool:
         if not self.root.is_dir():
             return 0
         for folder in self.root.iterdir():
+            if folder == self.commitments:
+                continue
             for file in folder.iterdir() if folder.is_dir() else ():
                 if (folder.name, file.name) not in known:
                     file.unlink()

@@ -17,6 +17,7 @@ from gateway.errors import EnvironmentFault
 from gateway.observe import Metrics, log
 from gateway.receive import pdus, peers
 from gateway.receive.arrival import Arrivals
+from gateway.receive.commitments import Commitments
 from gateway.receive.contexts import ACCEPTED, Contexts
 from gateway.receive.messages import Messages, Terms
 from gateway.receive.pdus import AbortReason, Caller, PduType, ProtocolFault
@@ -32,6 +33,7 @@ class House:
     """What all associations share. `enter` takes one of the places, or says why not; `leave` gives it back."""
 
     arrivals: Arrivals
+    commitments: Commitments
     peers: Peers
     contexts: Contexts
     metrics: Metrics
@@ -154,7 +156,7 @@ class Association:
         return self._accept(caller, request)
 
     def _accept(self, caller: Caller, request: pdus.Request) -> Rejection | None:
-        answers = self._house.contexts.negotiate(request.contexts)
+        answers = self._house.contexts.negotiate(request.contexts, reports=request.reports)
         terms = Terms(
             caller=caller,
             syntaxes={
@@ -165,12 +167,17 @@ class Association:
             our_pdu_bytes=self._house.max_pdu_bytes,
             peer_pdu_bytes=request.longest_pdu_bytes,
         )
-        accepted = pdus.accept(caller, answers, longest_pdu_bytes=self._house.max_pdu_bytes)
+        accepted = pdus.accept(caller, answers, longest_pdu_bytes=self._house.max_pdu_bytes, reports=request.reports)
         refusal = self._house.enter()
         if refusal is not None:
             return refusal
         self._messages = Messages(  # from here on `_end` gives the place back
-            self._wire, terms, arrivals=self._house.arrivals, metrics=self._house.metrics, lock=self._lock
+            self._wire,
+            terms,
+            arrivals=self._house.arrivals,
+            commitments=self._house.commitments,
+            metrics=self._house.metrics,
+            lock=self._lock,
         )
         self._house.metrics.open_associations.inc()
         self._wire.send(accepted)

@@ -1,4 +1,5 @@
-"""Which presentation contexts are accepted: Verification, every storage class, every transfer syntax.
+"""Which presentation contexts are accepted: Verification, every storage class, every transfer syntax; storage
+commitment where it is answered.
 
 Transfer syntaxes are accepted without being decodable here: objects are stored as sent, and what a later stage cannot
 read is held there (cases.md 76). SOP classes that nobody knows are refused in negotiation: the sender learns it.
@@ -9,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pydicom._uid_dict import UID_dictionary
-from pydicom.uid import UID, ImplicitVRLittleEndian
+from pydicom.uid import UID, ExplicitVRLittleEndian, ImplicitVRLittleEndian
 from pynetdicom.presentation import AllStoragePresentationContexts, PresentationContext
+
+from gateway.receive import commitment
 
 VERIFICATION = "1.2.840.10008.1.1"
 
@@ -36,30 +39,40 @@ TRANSFER_SYNTAXES = frozenset(
 STORAGE_CLASSES = (
     frozenset(str(context.abstract_syntax) for context in AllStoragePresentationContexts) | _RETIRED_CLASSES
 )
+_PLAIN = frozenset({ImplicitVRLittleEndian, ExplicitVRLittleEndian})  # of what is no object
 
 
 class Contexts:
     """What this receiver accepts; `private` are SOP classes from the settings."""
 
-    def __init__(self, private: Iterable[str] = ()) -> None:
-        self._classes = STORAGE_CLASSES | {VERIFICATION, *private}
+    def __init__(self, private: Iterable[str] = (), *, commits: bool = False) -> None:
+        self._stored = STORAGE_CLASSES | {*private}
+        self._classes = self._stored | {VERIFICATION, *([commitment.CLASS_UID] if commits else [])}
 
     def takes(self, class_uid: str) -> bool:
         """Whether objects of this SOP class are stored."""
-        return class_uid in self._classes and class_uid != VERIFICATION
+        return class_uid in self._stored
 
-    def negotiate(self, proposed: Sequence[PresentationContext]) -> list[PresentationContext]:
-        """One answer for each proposed context, in order. Of several transfer syntaxes the *sender's* first is taken:
-        it is the one it holds its objects in, and nothing need be re-encoded on either side."""
+    def negotiate(self, proposed: Sequence[PresentationContext], *, reports: bool = False) -> list[PresentationContext]:
+        """One answer for each proposed context, in order; `reports`: the peer is an SCP of storage commitment.
+
+        Of several transfer syntaxes the *sender's* first is taken: it is the one it holds its objects in, and nothing
+        need be re-encoded on either side.
+        """
         answers = []
         for asked in proposed:
             answer = PresentationContext()
             answer.context_id = asked.context_id
             answer.abstract_syntax = asked.abstract_syntax
             usable: list[str | bytes | UID] = [
-                syntax for syntax in asked.transfer_syntax if syntax in TRANSFER_SYNTAXES
+                syntax
+                for syntax in asked.transfer_syntax
+                if syntax in (TRANSFER_SYNTAXES if asked.abstract_syntax in self._stored else _PLAIN)
             ]
-            if asked.abstract_syntax not in self._classes:
+            known = asked.abstract_syntax in self._classes or (
+                reports and asked.abstract_syntax == commitment.CLASS_UID
+            )
+            if not known:
                 answer.result = ABSTRACT_SYNTAX_NOT_SUPPORTED
             elif not usable:
                 answer.result = TRANSFER_SYNTAXES_NOT_SUPPORTED

@@ -1,4 +1,5 @@
-"""Requests and answers within an association: C-STORE and C-ECHO (PS3.7 9.1.1, 9.1.5), one at a time.
+"""Requests and answers within an association: C-STORE and C-ECHO (PS3.7 9.1.1, 9.1.5), and the N-ACTION of storage
+commitment (PS3.4 Annex J), one at a time.
 
 P-DATA goes a short path of our own: fragments of a data set are written from the read buffer straight to the file.
 Commands of other services are answered 0211H (unrecognized operation), their data sets taken off the wire and dropped.
@@ -6,19 +7,25 @@ Commands of other services are answered 0211H (unrecognized operation), their da
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gateway.observe import Metrics
-from gateway.receive import commands, pdus
+from sqlalchemy.exc import SQLAlchemyError
+
+from gateway.observe import Metrics, log, origin
+from gateway.receive import commands, commitment, pdus
 from gateway.receive.arrival import Arrival, Arrivals
 from gateway.receive.commands import Command
+from gateway.receive.commitment import Asked
+from gateway.receive.commitments import OFF, Commitments
 from gateway.receive.contexts import VERIFICATION
 from gateway.receive.pdus import AbortReason, Caller, ProtocolFault
 from gateway.receive.wire import Wire
 
+_OF_COMMITMENT = frozenset({commands.N_ACTION_RQ, commands.N_EVENT_REPORT_RQ})
 _RESULTS = {commands.SUCCESS: "success", commands.OUT_OF_RESOURCES: "out_of_resources"}
 
 
@@ -34,19 +41,32 @@ class Terms:
 
 @dataclass(slots=True)
 class _Message:
-    """A request whose data set is still coming; with `arrival` None the data set is dropped."""
+    """A request whose data set is still coming; without `arrival` or `asks` the data set is dropped."""
 
     context_id: int
     command: Command
     began: float
     status: int = commands.SUCCESS
     arrival: Arrival | None = None
+    asks: bytearray | None = None  # of an N-ACTION for storage commitment
 
 
 class Messages:
     """The messages of one association. `busy` from a request's first byte to its answer, changed under `lock`."""
 
-    def __init__(self, wire: Wire, terms: Terms, *, arrivals: Arrivals, metrics: Metrics, lock: threading.Lock) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        terms: Terms,
+        *,
+        arrivals: Arrivals,
+        commitments: Commitments,
+        metrics: Metrics,
+        lock: threading.Lock,
+    ) -> None:
+        self._commitments = commitments
+        self._reported = 0  # N-EVENT-REPORTs of ours that are not answered yet
+        self._reports = 0  # all of them: their message ids
         self._wire = wire
         self._terms = terms
         self._arrivals = arrivals
@@ -112,7 +132,9 @@ class Messages:
             raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE) from None
         self._command.clear()
         if command.field & commands.RESPONSE:
-            raise ProtocolFault(AbortReason.UNEXPECTED_PARAMETER)  # nothing was asked
+            if command.field != commands.N_EVENT_REPORT_RQ | commands.RESPONSE or not self._reported:
+                raise ProtocolFault(AbortReason.UNEXPECTED_PARAMETER)  # nothing was asked
+            self._reported -= 1
         self._begin(_Message(context_id, command, time.perf_counter()))
 
     def _begin(self, message: _Message) -> None:
@@ -121,7 +143,7 @@ class Messages:
         command = message.command
         abstract, syntax = self._terms.syntaxes[message.context_id]
         if command.field == commands.C_STORE_RQ:
-            if command.class_uid != abstract or abstract == VERIFICATION:
+            if command.class_uid != abstract or abstract in (VERIFICATION, commitment.CLASS_UID):
                 message.status = commands.CLASS_NOT_SUPPORTED
             elif not 0 < len(command.instance_uid) <= commands.LONGEST_UID:
                 message.status = commands.INVALID_INSTANCE
@@ -129,7 +151,10 @@ class Messages:
                 message.status = commands.CANNOT_UNDERSTAND
             else:
                 message.arrival = Arrival(self._arrivals, command=command, caller=self._terms.caller, syntax=syntax)
-        elif command.field not in (commands.C_ECHO_RQ, commands.C_CANCEL_RQ):
+        elif command.field in _OF_COMMITMENT and abstract == commitment.CLASS_UID:
+            message.status = self._status_of(command)
+            message.asks = bytearray() if message.status == commands.SUCCESS else None
+        elif command.field not in (commands.C_ECHO_RQ, commands.C_CANCEL_RQ) and not command.field & commands.RESPONSE:
             message.status = commands.UNRECOGNIZED_OPERATION
         if not command.has_data_set:
             self._finish(message)
@@ -143,6 +168,10 @@ class Messages:
             size -= len(fragment)
             if message.arrival is not None:
                 message.arrival.write(fragment)
+            elif message.asks is not None and len(message.asks) + len(fragment) <= commitment.LONGEST_BYTES:
+                message.asks += fragment
+            elif message.asks is not None:
+                message.status, message.asks = commands.RESOURCE_LIMITATION, None
         if last:
             self._finish(message)
 
@@ -151,16 +180,60 @@ class Messages:
         if message.arrival is not None:
             message.status = message.arrival.finish()
         self._message = None
+        asked = self._ask(message) if message.asks is not None else None
         self._answer(message)
+        if asked is not None:
+            self._report(asked, message.context_id)
         with self._lock:
             self.busy = False
+
+    def _status_of(self, command: Command) -> int:
+        """Whether a message is one that storage commitment has: one instance, one action (PS3.4 J.3.2, J.3.3)."""
+        if command.instance_uid != commitment.INSTANCE_UID:
+            return commands.NO_SUCH_INSTANCE
+        if command.field == commands.N_ACTION_RQ:
+            if self._commitments.when == OFF:
+                return commands.UNRECOGNIZED_OPERATION
+            if command.action != commitment.REQUEST:
+                return commands.NO_SUCH_ACTION
+        return commands.SUCCESS if command.has_data_set else commands.PROCESSING_FAILURE
+
+    def _ask(self, message: _Message) -> Asked | None:
+        """Hand a request for storage commitment on, or an archive's report; what to report on this association."""
+        _, syntax = self._terms.syntaxes[message.context_id]
+        data, asked = bytes(message.asks or b""), None
+        try:
+            if message.command.field == commands.N_EVENT_REPORT_RQ:
+                message.status = self._commitments.heard(data, syntax)
+            else:
+                message.status, asked = self._commitments.take(self._terms.caller.calling, data, syntax)
+        except (OSError, SQLAlchemyError) as error:
+            log("commitment_failed", level=logging.ERROR, origin=origin(error))
+            message.status, asked = commands.PROCESSING_FAILURE, None
+        return asked
+
+    def _report(self, asked: Asked, context_id: int) -> None:
+        """N-EVENT-REPORT on this association: of an instance that is on our disk, and nothing waits for a decision."""
+        _, syntax = self._terms.syntaxes[context_id]
+        failures = self._commitments.failures(asked)
+        event, dataset = commitment.report(asked, failures or {})
+        self._reports += 1
+        self._reported += 1
+        command = commands.event_report(commitment.CLASS_UID, commitment.INSTANCE_UID, event, self._reports & 0xFFFF)
+        longest = self._terms.peer_pdu_bytes
+        self._wire.send(
+            pdus.command_pdus(command, context_id=context_id, longest_pdu_bytes=longest)
+            + pdus.command_pdus(
+                commitment.encoded(dataset, syntax), context_id=context_id, longest_pdu_bytes=longest, data=True
+            )
+        )
 
     def _answer(self, message: _Message) -> None:
         command = message.command
         if command.field == commands.C_STORE_RQ:
             self._count(message)
-        if command.field == commands.C_CANCEL_RQ:
-            return  # nothing here can be cancelled, and it has no answer of its own (PS3.7 9.3.2.3)
+        if command.field == commands.C_CANCEL_RQ or command.field & commands.RESPONSE:
+            return  # nothing here can be cancelled, and it has no answer of its own (PS3.7 9.3.2.3); nor has an answer
         self._wire.send(
             pdus.command_pdus(
                 commands.response(command, message.status),

@@ -14,10 +14,12 @@ from pynetdicom.pdu_primitives import (
     ImplementationClassUIDNotification,
     ImplementationVersionNameNotification,
     MaximumLengthNotification,
+    SCP_SCU_RoleSelectionNegotiation,
 )
 from pynetdicom.presentation import PresentationContext
 
 from gateway.errors import GatewayError
+from gateway.receive import commitment
 from gateway.receive.peers import Rejection
 from gateway.study import IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME
 
@@ -74,6 +76,7 @@ class Request:
     application_context: str
     contexts: tuple[PresentationContext, ...]
     longest_pdu_bytes: int
+    reports: bool = False  # it wants to be the SCP of storage commitment: an archive that reports to us
 
 
 def read_caller(body: bytes) -> Caller:
@@ -97,17 +100,21 @@ def read_request(body: bytes) -> Request:
         primitive = request.to_primitive()
         contexts = tuple(primitive.presentation_context_definition_list)
         longest = primitive.maximum_length_received or 0
+        roles = [one for one in primitive.user_information if isinstance(one, SCP_SCU_RoleSelectionNegotiation)]
+        reports = any(role.sop_class_uid == commitment.CLASS_UID and role.scp_role for role in roles)
     except _DECODING_ERRORS:
         raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE) from None
     ids = {context.context_id for context in contexts}
     named = all(context.context_id and context.abstract_syntax for context in contexts)
     if not contexts or len(ids) != len(contexts) or not named:
         raise ProtocolFault(AbortReason.INVALID_PARAMETER_VALUE)
-    return Request(str(primitive.application_context_name or ""), contexts, longest)
+    return Request(str(primitive.application_context_name or ""), contexts, longest, reports)
 
 
-def accept(caller: Caller, contexts: Sequence[PresentationContext], *, longest_pdu_bytes: int) -> bytes:
-    """A-ASSOCIATE-AC (PS3.8 9.3.3)."""
+def accept(
+    caller: Caller, contexts: Sequence[PresentationContext], *, longest_pdu_bytes: int, reports: bool = False
+) -> bytes:
+    """A-ASSOCIATE-AC (PS3.8 9.3.3); `reports`: the peer's role as SCP of storage commitment is accepted."""
     length = MaximumLengthNotification()
     length.maximum_length_received = longest_pdu_bytes
     implementation = ImplementationClassUIDNotification()
@@ -122,6 +129,10 @@ def accept(caller: Caller, contexts: Sequence[PresentationContext], *, longest_p
     primitive.result_source = 1
     primitive.presentation_context_definition_results_list = list(contexts)
     primitive.user_information = [length, implementation, version]
+    if reports:
+        role = SCP_SCU_RoleSelectionNegotiation()
+        role.sop_class_uid, role.scu_role, role.scp_role = UID(commitment.CLASS_UID), False, True
+        primitive.user_information = [*primitive.user_information, role]
     return bytes(pdu.A_ASSOCIATE_AC(primitive).encode())
 
 
@@ -141,12 +152,15 @@ def release_reply() -> bytes:
     return struct.pack(">BxI4x", PduType.RELEASE_RP, 4)
 
 
-def command_pdus(command: bytes, *, context_id: int, longest_pdu_bytes: int) -> bytes:
-    """A whole command set as P-DATA-TF PDUs, one after another in one byte string, so that it leaves in one write."""
-    room = max(2, longest_pdu_bytes - 6) if longest_pdu_bytes else len(command)
+def command_pdus(command: bytes, *, context_id: int, longest_pdu_bytes: int, data: bool = False) -> bytes:
+    """A whole command set as P-DATA-TF PDUs, one after another in one byte string, so that it leaves in one write.
+
+    `data`: it is a data set.
+    """
+    room = max(2, longest_pdu_bytes - 6) & ~1 if longest_pdu_bytes else len(command)
     out = bytearray()
     for start in range(0, len(command), room):
         piece = command[start : start + room]
-        control = 3 if start + room >= len(command) else 1  # command fragment; 2 marks the last
+        control = (0 if data else 1) | (2 if start + room >= len(command) else 0)  # command fragment; the last
         out += struct.pack(">BxIIBB", PduType.P_DATA_TF, len(piece) + 6, len(piece) + 2, context_id, control) + piece
     return bytes(out)

@@ -16,6 +16,7 @@ from gateway.pseudonyms import Keys
 from gateway.receive import peers
 from gateway.receive.arrival import Arrivals
 from gateway.receive.association import Association, House
+from gateway.receive.commitments import Commitments
 from gateway.receive.contexts import Contexts
 from gateway.receive.peers import Peers, Rejection, plain_address
 from gateway.settings import Settings
@@ -38,8 +39,9 @@ class Receiver:
         self._metrics = metrics
         self._house = House(
             arrivals=Arrivals(settings=settings, spool=spool, database=database, keys=keys),
+            commitments=Commitments(settings=settings, spool=spool, database=database, keys=keys),
             peers=Peers(settings),
-            contexts=Contexts(settings.private_sop_classes),
+            contexts=Contexts(settings.private_sop_classes, commits=settings.commitment != "off"),
             metrics=metrics,
             max_pdu_bytes=settings.max_pdu_bytes,
             network_timeout_s=settings.network_timeout_s,

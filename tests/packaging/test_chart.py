@@ -27,6 +27,9 @@ CHARTS_OWN = {"policies", "key", "key_file", "database_url", "lookup_urls"} | {
 }
 # The chart has no door for the review page yet: it would need a certificate, an ingress and accounts in the home.
 CHARTS_OWN |= {"review_url", "review_tls_certificate", "review_tls_key"}
+CHARTS_OWN |= {"notify_webhook_url", "notify_webhook_key", "notify_mail_password", "notify_ca"}  # secrets, and a file
+CHARTS_OWN |= {f"{door}_tls_{part}" for door in ("dicom", "stow") for part in ("certificate", "key", "ca")}
+CHARTS_OWN |= {"dicom_tls_port", "stow_host", "stow_port"}
 # A list of versions: the oldest in Chart.yaml that the package carries, and the newest.
 VERSIONS = ("1.25", "1.37")
 
@@ -191,6 +194,8 @@ def test_no_value_can_hold_a_key_or_a_password() -> None:
     allowed = {".masterKey", ".masterKey.existingSecret", ".masterKey.key", ".image.pullSecrets"}
     # names of a Secret and of an entry in it
     allowed |= {f".{part}.{name}" for part in ("database", "lookups") for name in ("existingSecret", "key")}
+    allowed |= {".tls.existingSecret"}
+    allowed |= {".notify.existingSecret", ".settings.notifyMailUrl"}  # the second takes no account: its pattern says so
     assert set(suspicious) == allowed
     assert not re.search(r"[0-9a-f]{32}", (CHART / "values.yaml").read_text())
 
@@ -253,6 +258,32 @@ def test_the_network_is_closed_until_it_is_opened(render: Render) -> None:
     assert archives == given["egress"]
 
 
+def test_with_a_certificate_its_doors_open_and_lead_to_what_listens(render: Render) -> None:
+    tls = {"existingSecret": "deid-tls", "clientCa": True, "dicomweb": True}
+    given = {"networkPolicy": FULL["networkPolicy"], "tls": tls, "settings": {"allowedPeers": [f"PACS@10.0.0.7#{'a' * 64}"], "dicomPlain": False}}
+    objects = render(given)
+    _, gateway = containers(objects)
+    env = environment(gateway)
+    values = Settings(
+        **{name: env[f"DEID_{name.upper()}"] for name in Settings.model_fields if f"DEID_{name.upper()}" in env}
+    )
+    assert (values.dicom_plain, values.dicom_tls_port, values.stow_port) == (False, 2762, 8443)
+    ports = {port["name"]: port["containerPort"] for port in gateway["ports"]}
+    assert (ports["dicom-tls"], ports["dicomweb"]) == (values.dicom_tls_port, values.stow_port)
+    service = {port["name"]: port for port in objects["Service/deid-gateway"]["spec"]["ports"]}
+    assert (service["dicom-tls"]["targetPort"], service["dicomweb"]["targetPort"]) == ("dicom-tls", "dicomweb")
+    (volume,) = [volume for volume in pod(objects)["volumes"] if volume["name"] == "tls"]
+    assert volume["secret"] == {"secretName": "deid-tls", "defaultMode": 0o440}
+    (mount,) = [mount for mount in gateway["volumeMounts"] if mount["name"] == "tls"]
+    for file in (values.dicom_tls_certificate, values.dicom_tls_key, values.dicom_tls_ca, values.stow_tls_key):
+        assert str(file).startswith(mount["mountPath"] + "/")
+    rule = objects["NetworkPolicy/deid-gateway"]["spec"]["ingress"][0]
+    assert {port["port"] for port in rule["ports"]} == {11112, 2762, 8443}
+    plain = render({"tls": {**tls, "dicomweb": False, "clientCa": False}})
+    env = environment(containers(plain)[1])
+    assert not {name for name in env if name.startswith("DEID_STOW") or name.endswith("_CA")}
+
+
 @pytest.mark.parametrize("one", ["dicomFrom", "httpFrom"])
 def test_opening_one_port_leaves_the_other_closed(render: Render, one: str) -> None:
     spec = render({"networkPolicy": {one: [{"podSelector": {}}]}})["NetworkPolicy/deid-gateway"]["spec"]
@@ -300,6 +331,10 @@ def test_every_setting_arrives_under_its_name_and_as_it_was_written(render: Rend
         "approversNeeded": 2,
         "aeTitle": "DEID2",
         "allowedPeers": ["PACS@10.0.0.7", "CT1@*"],
+        "dicomPlain": True,
+        "commitment": "decision",
+        "commitmentPeers": ["CT1@10.0.0.9:104"],
+        "stowClients": [f"PACS@10.0.0.7#{'a' * 64}"],
         "calledAeTitles": ["LUNG", "BRAIN"],
         "privateSopClasses": ["1.3.12.2.1107.5.9.1"],
         "maxPduBytes": 16777216,
@@ -314,6 +349,12 @@ def test_every_setting_arrives_under_its_name_and_as_it_was_written(render: Rend
         "retryLimit": 5,
         "retryBaseS": 1.5,
         "retryMaxS": 60,
+        "notifyMailUrl": "smtp://mail.hospital.example:587",
+        "notifyMailUser": "deid",
+        "notifyMailFrom": "deid@hospital.example",
+        "notifyMailTo": ["dpo@hospital.example", "ops@hospital.example"],
+        "notifyEvents": ["held", "archive_down"],
+        "notifyDigestS": 3600,
     }
     assert values.keys() == SCHEMA["properties"]["settings"]["properties"].keys()
     env = environment(containers(render({"settings": values}))[1])
@@ -341,6 +382,14 @@ def test_the_urls_of_lookup_databases_come_from_a_secret(render: Render) -> None
     assert "DEID_LOOKUP_URLS" not in environment(containers(render())[1])
 
 
+def test_what_is_secret_of_messages_comes_from_a_secret(render: Render) -> None:
+    env = environment(containers(render({"notify": {"existingSecret": "deid-messages"}}))[1])
+    for entry in ("webhook-url", "webhook-key", "mail-password"):
+        name = f"DEID_NOTIFY_{entry.replace('-', '_').upper()}"
+        assert env[name] == {"secretKeyRef": {"name": "deid-messages", "key": entry, "optional": True}}
+    assert not any(name.startswith("DEID_NOTIFY_") for name in environment(containers(render())[1]))
+
+
 def test_a_digest_wins_over_the_tag(render: Render) -> None:
     assert {c["image"] for c in containers(render(FULL))} == {"registry.example/deid-gateway@sha256:" + "ab" * 32}
     assert {c["image"] for c in containers(render())} == {"deid-gateway:0.1.0"}
@@ -357,15 +406,23 @@ def test_prometheus_finds_the_metrics_when_asked_to(render: Render) -> None:
     assert not select <= objects["Service/deid-gateway"]["metadata"]["labels"].items()
 
 
-def test_alerts_ask_for_metrics_that_exist(render: Render) -> None:
-    from gateway.observe import Metrics
-
-    values = {"serviceMonitor": {"alerts": True, "labels": {"release": "prometheus"}}}
-    rules = render(values)["PrometheusRule/deid-gateway"]
+def test_the_rule_holds_the_alerts_of_the_file_and_links_them_where_the_site_says(render: Render) -> None:
+    monitor = {"alerts": True, "labels": {"release": "prometheus"}, "runbook": "https://wiki.example/deid"}
+    rules = render({"serviceMonitor": monitor})["PrometheusRule/deid-gateway"]
     assert rules["metadata"]["labels"]["release"] == "prometheus"
-    known = {metric.name for metric in Metrics().registry.collect()}
-    for rule in rules["spec"]["groups"][0]["rules"]:
-        assert set(re.findall(r"deid_\w+", rule["expr"])) <= known
+    file = yaml.safe_load((CHART / "rules" / "deid.yaml").read_text())
+    text = json.dumps(file).replace("RUNBOOK.md#", "https://wiki.example/deid#")
+    assert rules["spec"] == json.loads(text)
+    assert "PrometheusRule/deid-gateway" not in render()
+
+
+def test_dashboards_come_as_maps_that_the_sidecar_of_grafana_finds(render: Render) -> None:
+    found = render({"dashboards": {"enabled": True}})
+    for path in sorted((CHART / "dashboards").glob("*.json")):
+        made = found[f"ConfigMap/deid-gateway-{path.stem}"]
+        assert made["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert json.loads(made["data"][path.name]) == json.loads(path.read_text())
+    assert not any("privacy-officer" in name for name in render())
 
 
 def test_the_notes_name_what_is_still_closed(render: Render) -> None:

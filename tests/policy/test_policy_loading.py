@@ -106,7 +106,7 @@ gate:
     - {aspects: [image_identity, image_identity], modality: [CT], reason: r, approver: s}
 escalate: {stage: deface, levels: [0.9], max_attempts: 4}
 retain: {originals_days: 3.5}
-forward: {verify: storage-commitment}
+forward: {verify: storage-comitment}
 forwards: 3
 name: x
 """
@@ -151,7 +151,7 @@ def test_every_fault_of_a_file_is_shown_at_once_with_its_line(load: Load) -> Non
         (38, "the stage deface has no levels"),
         (38, "max_attempts is larger than the number of levels"),
         (39, "originals_days needs a whole number"),
-        (40, "this version cannot carry out storage-commitment yet: write status, or leave verify out"),
+        (40, "verify must be 'status' or 'storage-commitment'"),
         (41, "unknown key forwards"),
         (42, "the key name is here twice, first in line 1"),
     }
