@@ -3,8 +3,9 @@
     make bench NAME=midib
     python -m bench.midib --half development        what a cleaner may be improved on; the default half was held out
 
-The default half, `unseen`, has its own people, texts, styles and places. Its score before the cleaner was mended for
-it stands in the result file as `first_unseen`: that one is honest, every later one is not unseen any more.
+The halves `unseen` (the default) and `fresh` have their own people, texts, styles and places. Their scores before the
+cleaner was mended for them stand in the result file as `first_unseen` and `first_fresh`: these are honest, every later
+one is not unseen any more.
 
 Everything is synthetic: 216 patients' CR, CT, DX, MG, MR, PT, SR and US objects with private blocks, from a seed.
 Scored as the challenge does: every check weighs the same, by series (a failing instance fails its series) and by
@@ -25,6 +26,7 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -33,6 +35,7 @@ from rich.table import Table
 from bench.deid_peers.environments import PEERS, installed
 from bench.deid_peers.ours import clean_folder, header_policy, whole_gateway
 from bench.midib_corpus.corpus import Recipe, write_corpus
+from bench.midib_corpus.words import Half
 from bench.midib_score.judge import Output, judge, mappings
 from bench.midib_score.key import ACTIONS, Instance, read_key
 from bench.midib_score.scoring import PIXEL_ACTIONS, Miss, Score
@@ -40,7 +43,8 @@ from bench.midib_score.strict import Strict, strict
 
 POLICY = Path(__file__).with_suffix(".yaml")
 RESULT = Path(__file__).parent / "results" / "midib.json"
-FIRST_UNSEEN = Path(__file__).with_name("midib_first_unseen.json")  # the half's score before its misses were looked at
+# The scores of two halves before their misses were looked at.
+FIRST = {half: Path(__file__).with_name(f"midib_first_{half}.json") for half in ("unseen", "fresh")}
 PEER_TIMEOUT_S = 300
 OURS = "gateway"
 
@@ -190,7 +194,7 @@ def grouped(misses: list[Miss]) -> Table:
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--half", choices=("development", "final", "unseen"), default=Recipe().half)
+    arguments.add_argument("--half", choices=get_args(Half), default=Recipe().half)
     arguments.add_argument("--patients", type=int, default=Recipe().patients)
     arguments.add_argument("--seed", type=int, default=Recipe().seed)
     arguments.add_argument("--peer-patients", type=int, default=Recipe().patients, help="0 for no peers")
@@ -220,7 +224,7 @@ def main() -> None:
         "seconds": round(time.monotonic() - began),
         "corpus": about,
         **ours.summary(),
-        "first_unseen": json.loads(FIRST_UNSEEN.read_text("utf-8")),
+        **{f"first_{half}": json.loads(path.read_text("utf-8")) for half, path in FIRST.items()},
         "misses": [asdict(miss) for miss in misses],
         "peers": {name: result.summary() for name, result in results.items() if name != OURS},
     }

@@ -10,6 +10,8 @@ dictionary, and `tools/vocabulary/`, which people wrote and may edit. Kinds of w
     word       everything else that is known
     generic    words of institutions, which alone name none
     everyday   words of a general dictionary: known, yet streets, houses and towns are made of them
+    rare       more of a general dictionary: known where they are written small, and where they begin a sentence
+    small      words of it that few people bear as a name: known where they are written small
     ambiguous  known words that are names too; no new words
     person     names that no shape lets pass; no new words
     titled     the same, when written like a name (Abt, not ABT)
@@ -40,7 +42,7 @@ CORE_GROUPS = (4, 12, 29, 33, 244, 4031)  # anatomic regions, modalities, views
 WIDTH = 110
 VOCABULARIES = (
     *("techniques.txt", "anatomy.txt", "report_words.txt", "more_words.txt"),
-    *("protocol_words.txt", "languages.txt", "everyday.txt"),
+    *("protocol_words.txt", "languages.txt", "everyday.txt", "rare.txt"),
 )
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -108,6 +110,8 @@ def generate() -> dict[str, set[str]]:
     kinds["ambiguous"] &= known
     kinds["person"] -= known
     kinds["titled"] -= known | kinds["person"]
+    for kind in ("rare", "small"):
+        kinds[kind] -= known | names | kinds["everyday"] | kinds["person"] | kinds["titled"]
     return kinds
 
 

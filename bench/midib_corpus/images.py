@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from bench.midib_corpus import clinical, kinds, pixels, technical, unseen, vendors, widened
+from bench.midib_corpus import clinical, fresh, kinds, pixels, technical, unseen, vendors, widened
 from bench.midib_corpus.modules import add_table
 from bench.midib_corpus.people import digits
 from bench.midib_corpus.phrases import NAMES, RECORDS, planted_in
@@ -64,7 +64,7 @@ def _extras(rec: Recorder, series: Series) -> None:
         for keyword, number in _REGION:
             region.keep(keyword, number, "1")
     if modality in ("CT", "MR"):
-        agent = rng.choice(series.own.of(clinical.AGENTS, widened.AGENTS, unseen.AGENTS))
+        agent = rng.choice(series.own.of(clinical.AGENTS, widened.AGENTS, unseen.AGENTS, fresh.AGENTS))
         planted = planted_in(agent, study.who, rng, study.day) if rng.random() < 0.2 else None
         rec.describe("ContrastBolusAgent", planted or agent, "2")
     if modality in ("CR", "DX", "MG"):

@@ -7,8 +7,10 @@ Structured Content, Retain Longitudinal Modified Dates, Retain Patient Character
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from types import ModuleType
 
-from bench.midib_corpus import clinical, kinds, technical, unseen, widened
+from bench.midib_corpus import clinical, fresh, kinds, technical, unseen, widened
 from bench.midib_corpus.people import digits
 from bench.midib_corpus.phrases import DATES, NAMES, OTHER, PHONES, PLACES, RECORDS, planted_in
 from bench.midib_corpus.recorder import Recorder, coerced
@@ -16,6 +18,7 @@ from bench.midib_corpus.scene import Series, fresh_uid
 
 DETACHED_STUDY = "1.2.840.10008.3.1.2.3.1"
 PROCEDURE_STEP = "1.2.840.10008.3.1.2.3.3"
+OF_ITS_OWN: dict[str, ModuleType] = {"unseen": unseen, "fresh": fresh}  # halves with equipment and places of their own
 
 
 def draw(rng: random.Random, choice: str) -> str:
@@ -93,7 +96,7 @@ def add_study(rec: Recorder, series: Series) -> None:
     rec.describe("RequestedProcedureDescription", study.procedure)
     rec.describe(
         "AdmittingDiagnosesDescription",
-        series.pick("dx", series.own.of(clinical.DIAGNOSES, widened.DIAGNOSES, unseen.DIAGNOSES)),
+        series.pick("dx", series.own.of(clinical.DIAGNOSES, widened.DIAGNOSES, unseen.DIAGNOSES, fresh.DIAGNOSES)),
     )
     rec.describe("MedicalAlerts", study.alert)
     if study.history is not None:
@@ -141,7 +144,8 @@ def _text(what: object) -> str:
 
 def add_equipment(rec: Recorder, series: Series) -> None:
     who = series.study.who
-    common = unseen.COMMON if series.own.half == "unseen" else technical.COMMON
+    own = OF_ITS_OWN.get(series.own.half)
+    common = own.COMMON if own else technical.COMMON
     add_table(rec, series, common if series.modality != "SR" else "\n".join(common.splitlines()[:7]))
     rec.remove("InstitutionName", who.hospital, PLACES)
     rec.remove("InstitutionAddress", f"1 {who.street}, {who.city}", PLACES)
@@ -171,12 +175,12 @@ def add_instance(rec: Recorder, series: Series, sop_instance: str, number: int) 
     rec.keep("AcquisitionTime", study.time)
     rec.date("AcquisitionDateTime", f"{study.day:%Y%m%d}{study.time}.250000")
     if series.rng.random() < 0.5:
-        comment = series.rng.choice(series.own.of(clinical.COMMENTS, widened.COMMENTS, unseen.COMMENTS))
+        comment = series.rng.choice(series.own.of(clinical.COMMENTS, widened.COMMENTS, unseen.COMMENTS, fresh.COMMENTS))
         phrase = planted_in(comment, study.who, series.rng, study.day)
         if phrase is not None:
             rec.hide("ImageComments", phrase)
-    if series.own.half == "unseen":
-        _add_more_places(rec, series)
+    if own := OF_ITS_OWN.get(series.own.half):
+        _add_more_places(rec, series, own.MORE_PLACES, own.COMMENTS, own.VENDOR)
     if series.modality in ("CT", "MR", "PT"):
         rec.uid("FrameOfReferenceUID", study.frame, "1")
         rec.keep("ImagePositionPatient", [f"{-170 + number}", "-165.5", f"{number * 2.5}"], "1")
@@ -194,13 +198,15 @@ def add_instance(rec: Recorder, series: Series, sop_instance: str, number: int) 
     original.remove("SourceOfPreviousValues", study.who.hospital, PLACES)
 
 
-def _add_more_places(rec: Recorder, series: Series) -> None:
+def _add_more_places(
+    rec: Recorder, series: Series, places: Sequence[str], comments: Sequence[str], vendor: tuple[int, str]
+) -> None:
     """Texts in attributes that the other halves leave empty, and a block of a vendor whom no list knows."""
     who, rng = series.study.who, series.rng
-    for keyword in rng.sample(unseen.MORE_PLACES, 2):
-        phrase = planted_in(rng.choice(unseen.COMMENTS), who, rng, series.day)
+    for keyword in rng.sample(places, 2):
+        phrase = planted_in(rng.choice(comments), who, rng, series.day)
         if phrase is not None:
             rec.hide(keyword, phrase)
-    group, creator = unseen.VENDOR
+    group, creator = vendor
     rec.private((group, creator, 0x01), "LO", who.name.words, "delete")
     rec.private((group, creator, 0x02), "DA", f"{series.day:%Y%m%d}", "delete")

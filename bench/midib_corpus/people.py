@@ -6,7 +6,7 @@ import datetime as dt
 import random
 from dataclasses import dataclass, field
 
-from bench.midib_corpus import unseen, widened, words
+from bench.midib_corpus import fresh, unseen, widened, words
 from bench.midib_corpus.words import Half, Words
 
 
@@ -84,25 +84,27 @@ def day_in(rng: random.Random, first: int, last: int) -> dt.date:
 def person(rng: random.Random, half: Half) -> Person:
     """One patient; about one in eight has a name in another script, one in fifteen is over 89."""
     own = Words(half)
-    lasts = rng.sample(own.of(words.LAST, (), unseen.LAST), 6)
+    lasts = rng.sample(own.of(words.LAST, (), unseen.LAST, fresh.LAST), 6)
     firsts = [
-        *rng.sample(own.of(words.FEMALE, (), unseen.FEMALE), 3),
-        *rng.sample(own.of(words.MALE, (), unseen.MALE), 3),
+        *rng.sample(own.of(words.FEMALE, (), unseen.FEMALE, fresh.FEMALE), 3),
+        *rng.sample(own.of(words.MALE, (), unseen.MALE, fresh.MALE), 3),
     ]
     rng.shuffle(firsts)
     names = [Name(first, last) for first, last in zip(firsts, lasts, strict=True)]
-    street = rng.choice(own.of(words.STREETS, (), unseen.STREETS))
-    city = rng.choice(own.of(words.CITIES, (), unseen.CITIES))
+    street = rng.choice(own.of(words.STREETS, (), unseen.STREETS, fresh.STREETS))
+    city = rng.choice(own.of(words.CITIES, (), unseen.CITIES, fresh.CITIES))
     address = f"{digits(rng, 3)} {street} {city}, {rng.choice(words.STATES)} {digits(rng, 5)}"
     calls = (
         () if half != "development" else tuple((name, filled(rng, form)) for name, form in rng.sample(widened.CALLS, 4))
     )
     character_set, foreign = (
-        rng.choice(own.of(words.FOREIGN, (), unseen.FOREIGN)) if rng.random() < 0.12 else ("ISO_IR 100", "")
+        rng.choice(own.of(words.FOREIGN, (), unseen.FOREIGN, fresh.FOREIGN))
+        if rng.random() < 0.12
+        else ("ISO_IR 100", "")
     )
     return Person(
         name=names[0],
-        sex="F" if names[0].first in {*words.FEMALE, *unseen.FEMALE} else "M",
+        sex="F" if names[0].first in {*words.FEMALE, *unseen.FEMALE, *fresh.FEMALE} else "M",
         born=day_in(rng, 1915, 1922) if rng.random() < 0.07 else day_in(rng, 1932, 1999),
         mrn=digits(rng, 10),
         ssn=f"{digits(rng, 3)}-{digits(rng, 2)}-{digits(rng, 4)}",
@@ -116,8 +118,8 @@ def person(rng: random.Random, half: Half) -> Person:
         performing=names[3],
         reading=names[4],
         operator=names[5],
-        hospital=rng.choice(own.of(words.HOSPITALS, (), unseen.HOSPITALS)),
-        ward=rng.choice(own.of(words.WARDS, (), unseen.WARDS)),
+        hospital=rng.choice(own.of(words.HOSPITALS, (), unseen.HOSPITALS, fresh.HOSPITALS)),
+        ward=rng.choice(own.of(words.WARDS, (), unseen.WARDS, fresh.WARDS)),
         character_set=character_set,
         foreign=foreign,
         calls=calls,

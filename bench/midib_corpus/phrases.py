@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.midib_corpus.people import Person, digits
+from bench.midib_corpus.words import Half
 
 # Reporting categories (HIPAA Safe Harbor letters).
 NAMES, PLACES, DATES, PHONES, MAILS, SSN, RECORDS, OTHER = (f"HIPAA-{letter}" for letter in "ABCDFGHR")
@@ -136,11 +137,11 @@ STYLES: tuple[tuple[Style, int], ...] = (
 )
 
 
-def unseen_styles() -> tuple[tuple[Style, int], ...]:
-    """The unseen half's, whose module is made of this one's parts."""
-    from bench.midib_corpus import unseen_phrases
+def styles_of(half: Half) -> tuple[tuple[Style, int], ...]:
+    """Those of a half; two have modules of their own, which are made of this one's parts."""
+    from bench.midib_corpus import fresh_phrases, unseen_phrases
 
-    return unseen_phrases.STYLES
+    return {"unseen": unseen_phrases.STYLES, "fresh": fresh_phrases.STYLES}.get(half, STYLES)
 
 
 def clashes(kept: str, planted: str) -> bool:
@@ -151,7 +152,7 @@ def clashes(kept: str, planted: str) -> bool:
 
 def planted_in(text: str, who: Person, rng: random.Random, day: dt.date, *, limit: int = 64) -> Phrase | None:
     """`text` with something planted, at most `limit` characters long; None where no style fits."""
-    styles = STYLES if who.half != "unseen" else unseen_styles()
+    styles = styles_of(who.half)
     for _ in range(12):
         style = rng.choices([style for style, _ in styles], [weight for _, weight in styles])[0]
         typed, planted, category = style(text, who, rng, day)

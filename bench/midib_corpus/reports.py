@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.midib_corpus import clinical, technical, unseen, widened
+from bench.midib_corpus import clinical, fresh, technical, unseen, widened
 from bench.midib_corpus.people import digits
 from bench.midib_corpus.phrases import NAMES, OTHER, PLACES, Phrase, letter, planted_in
 from bench.midib_corpus.recorder import Recorder
@@ -78,11 +78,13 @@ def add_report(rec: Recorder, series: Series) -> None:
     day = _content(rec, "HAS OBS CONTEXT", "DATE", STUDY_DATE)
     day.date("Date", f"{study.day:%Y%m%d}")
 
-    history, more, third = rng.sample(series.own.of(clinical.HISTORIES, widened.HISTORIES, unseen.HISTORIES), 3)
+    history, more, third = rng.sample(
+        series.own.of(clinical.HISTORIES, widened.HISTORIES, unseen.HISTORIES, fresh.HISTORIES), 3
+    )
     _sentence(rec, HISTORY, letter(history, more, who, rng, study.day) or history)
     findings = _content(rec, "CONTAINS", "CONTAINER", FINDINGS)
     findings.keep("ContinuityOfContent", "SEPARATE", "1")
-    for text in rng.sample(series.own.of(clinical.FINDINGS, widened.FINDINGS, unseen.FINDINGS), 3):
+    for text in rng.sample(series.own.of(clinical.FINDINGS, widened.FINDINGS, unseen.FINDINGS, fresh.FINDINGS), 3):
         planted = planted_in(text, who, rng, study.day, limit=400) if rng.random() < 0.5 else None
         _sentence(findings, FINDING, planted or text)
     size = _content(findings, "CONTAINS", "NUM", LENGTH)
@@ -96,7 +98,7 @@ def add_report(rec: Recorder, series: Series) -> None:
         reference = image.item("ReferencedSOPSequence")
         reference.keep("ReferencedSOPClassUID", sop_class, "1")
         reference.uid("ReferencedSOPInstanceUID", uid, "1")
-    advice = rng.choice(series.own.of(clinical.ADVICE, widened.ADVICE, unseen.ADVICE))
+    advice = rng.choice(series.own.of(clinical.ADVICE, widened.ADVICE, unseen.ADVICE, fresh.ADVICE))
     _sentence(rec, RECOMMENDATION, planted_in(advice, who, rng, study.day, limit=400) or advice)
     _sentence(rec, CONCLUSION, letter(third, advice, who, rng, study.day) or third)
     if series.sources:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bench.midib_corpus import clinical, unseen, widened
+from bench.midib_corpus import clinical, fresh, unseen, widened
 from bench.midib_corpus.people import Person, digits
 from bench.midib_corpus.phrases import Phrase, letter, planted_in
 from bench.midib_corpus.widened import fitting
@@ -88,9 +88,14 @@ def new_study(who: Person, modality: str, day: dt.date, rng: random.Random, own:
     """A study; what it says is drawn from `own`."""
     at = (who, day)
     text = rng.choice(
-        own.of(clinical.STUDIES[modality], writable(widened.STUDIES[modality], who), unseen.STUDIES[modality])
+        own.of(
+            clinical.STUDIES[modality],
+            writable(widened.STUDIES[modality], who),
+            unseen.STUDIES[modality],
+            fresh.STUDIES[modality],
+        )
     )
-    history, more = rng.sample(own.of(clinical.HISTORIES, widened.HISTORIES, unseen.HISTORIES), 2)
+    history, more = rng.sample(own.of(clinical.HISTORIES, widened.HISTORIES, unseen.HISTORIES, fresh.HISTORIES), 2)
     return Study(
         who=who,
         uid=fresh_uid(rng),
@@ -101,10 +106,10 @@ def new_study(who: Person, modality: str, day: dt.date, rng: random.Random, own:
         number=digits(rng, 6),
         description=maybe(text, at, rng, 0.45),
         history=letter(history, more, who, rng, day) if rng.random() < 0.6 else None,
-        alert=maybe(rng.choice(own.of(clinical.ALERTS, widened.ALERTS, unseen.ALERTS)), at, rng, 0.3),
+        alert=maybe(rng.choice(own.of(clinical.ALERTS, widened.ALERTS, unseen.ALERTS, fresh.ALERTS)), at, rng, 0.3),
         comment=letter(
-            rng.choice(own.of(clinical.ADVICE, widened.ADVICE, unseen.ADVICE)),
-            rng.choice(own.of(clinical.COMMENTS, widened.COMMENTS, unseen.COMMENTS)),
+            rng.choice(own.of(clinical.ADVICE, widened.ADVICE, unseen.ADVICE, fresh.ADVICE)),
+            rng.choice(own.of(clinical.COMMENTS, widened.COMMENTS, unseen.COMMENTS, fresh.COMMENTS)),
             who,
             rng,
             day,
@@ -126,7 +131,10 @@ def new_series(study: Study, modality: str, rng: random.Random, own: Words, bloc
         description=maybe(
             rng.choice(
                 own.of(
-                    clinical.SERIES[modality], writable(widened.SERIES[modality], study.who), unseen.SERIES[modality]
+                    clinical.SERIES[modality],
+                    writable(widened.SERIES[modality], study.who),
+                    unseen.SERIES[modality],
+                    fresh.SERIES[modality],
                 )
             ),
             study,
@@ -134,7 +142,14 @@ def new_series(study: Study, modality: str, rng: random.Random, own: Words, bloc
             0.4,
         ),
         protocol=maybe(
-            rng.choice(own.of(clinical.PROTOCOLS[modality], widened.PROTOCOLS[modality], unseen.PROTOCOLS[modality])),
+            rng.choice(
+                own.of(
+                    clinical.PROTOCOLS[modality],
+                    widened.PROTOCOLS[modality],
+                    unseen.PROTOCOLS[modality],
+                    fresh.PROTOCOLS[modality],
+                )
+            ),
             study,
             rng,
             0.35,
@@ -142,7 +157,10 @@ def new_series(study: Study, modality: str, rng: random.Random, own: Words, bloc
         step=maybe(
             rng.choice(
                 own.of(
-                    clinical.STUDIES[modality], writable(widened.STUDIES[modality], study.who), unseen.STUDIES[modality]
+                    clinical.STUDIES[modality],
+                    writable(widened.STUDIES[modality], study.who),
+                    unseen.STUDIES[modality],
+                    fresh.STUDIES[modality],
                 )
             ),
             study,

@@ -1,7 +1,7 @@
 """Names, places and numbers of people who do not exist, in halves that share no word.
 
 `development` is what a cleaner may be improved on; `final` was held out until its misses were looked at; `unseen` (in a
-module of that name) took its place. Shares no list with the product:
+module of that name) took its place, then `fresh`. Shares no list with the product:
 nothing here is read from `policies/` or `gateway/`, and nothing there may be read from here.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-Half = Literal["development", "final", "unseen"]
+Half = Literal["development", "final", "unseen", "fresh"]
 T = TypeVar("T")
 
 
@@ -83,12 +83,16 @@ class Words:
 
     half: Half
 
-    def of(self, words: Sequence[T], more: Sequence[T] = (), unseen: Sequence[T] = ()) -> list[T]:
-        """Every second entry: a word is in one half or the other. `more` is in the development half only, `unseen` is
-        all of the unseen one.
+    def of(
+        self, words: Sequence[T], more: Sequence[T] = (), unseen: Sequence[T] = (), fresh: Sequence[T] = ()
+    ) -> list[T]:
+        """Every second entry: a word is in one half or the other. `more` is in the development half only; `unseen` and
+        `fresh` are all of the halves of that name.
         """
         if self.half == "unseen":
             return list(unseen)
+        if self.half == "fresh":
+            return list(fresh)
         if self.half == "development":
             return [*list(words)[0::2], *more]
         return list(words)[1::2]

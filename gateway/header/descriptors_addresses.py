@@ -42,10 +42,12 @@ _CAPITALS = (
 _BY_FORM = "|".join((*(word.title() for word in _TYPES.split()), *_CAPITALS.upper().split(), "St", *_CAPITALS.split()))
 _US_NUMBER = r"(?<![\w.])\d{1,6}[a-z]?,?\s+(?:(?-i:[NSEW]{1,2}|North|South|East|West)\.?\s+)?"
 _UNIT = r"(?:,?\s+(?:apt|apartment|suite|unit|ste|app|flat|floor|fl)\.?\s*#?\w{1,5})?"
-_US_CITY = rf"(?:,?\s*(?-i:(?:{_WORD},?\s+){{1,3}}){_US_STATE})?"
-_US_SURE = rf"{_US_NUMBER}(?-i:(?:{_WORD}\s+){{1,3}})(?-i:{_SURE})(?![^\W\d_])\.?{_UNIT}{_US_CITY}"
+_US_CITY = rf"(?:,?\s*(?-i:(?:{_WORD},?\s+){{1,3}}){_US_STATE})"
+_US_TOWN = r"(?:,\s?(?-i:[A-Z][a-z]+(?:\s[A-Z][a-z]+){0,2})(?=\s*(?:\Z|[.,;)\r\n])))"
+_US_TAIL = rf"{_UNIT}(?:{_US_CITY}|{_US_TOWN})?"
+_US_SURE = rf"{_US_NUMBER}(?-i:(?:{_WORD}\s+){{1,3}})(?-i:{_SURE})(?![^\W\d_])\.?{_US_TAIL}"
 _US_WITH_STATE = rf"{_US_NUMBER}(?-i:(?:{_WORD},?\s+){{1,7}}){_US_STATE}"
-_US_BY_FORM = rf"{_US_NUMBER}(?-i:(?:{_WORD}\s+){{1,3}})(?-i:{_BY_FORM})(?![^\W\d_])\.?{_UNIT}{_US_CITY}"
+_US_BY_FORM = rf"{_US_NUMBER}(?-i:(?:{_WORD}\s+){{1,3}})(?-i:{_BY_FORM})(?![^\W\d_])\.?{_US_TAIL}"
 # Of the words before a state one belongs to the town, and one like New or Port before it.
 _TOWN = (
     rf"(?-i:(?:(?:New|Old|Port|Fort|Mount|Lake|North|South|East|West|San|Santa|Saint|St\.?|Los|Las|El|La|Cape"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from gateway.header.descriptors_folding import fold
 from gateway.header.descriptors_tokens import Span, Token
-from gateway.header.descriptors_words import Words
+from gateway.header.descriptors_words import SHORT_LETTERS, Words
 
 
 def _set(words: str) -> frozenset[str]:
@@ -29,6 +29,7 @@ _ANCHORS = _set(
 _LINKS = _set("de la of der des du di del van fur the and")
 _SAINTS = _set("st saint san santa sankt")
 _HOUSE_TAILS = _set("system systems network partners authority district academy school faculty campus wing building")
+_BEFORE_HOUSES = _set("outside other another at from in to by for prior previous same our local the of and")
 _TOWNS = _set("mount mt port fort lake saint st san santa los las cape glen north south east west bad sankt")
 _TOWN_GAP = re.compile(r"\.?[ \t]{1,2}")
 _SPACE = re.compile(r"[\s'’&.-]{1,3}")
@@ -62,6 +63,26 @@ def known_houses(text: str, tokens: Sequence[Token], words: Words) -> Iterator[S
         if first < index or any(words.is_everyday(fold(one.text)) for one in chain):
             behind = _chain(text, tokens, index, 1, set(), words)
             yield min(one.start for one in chain), max([token.end, *(one.end for one in behind)])
+        elif token.text.istitle() and (proper := _proper_name(text, tokens, index, words)) is not None:
+            yield proper, token.end
+
+
+def _proper_name(text: str, tokens: Sequence[Token], index: int, words: Words) -> int | None:
+    """Where North Fork Veterans Hospital begins: of known words only, yet two and more that are written like a name and
+    say nothing technical, and not all of them what any hospital is called.
+    """
+    first = index
+    while first and index - first < MAX_HOUSE_TOKENS:
+        before = tokens[first - 1]
+        folded = fold(before.text)
+        technical = words.is_core(folded) and folded not in words.ambiguous and folded not in _TOWNS
+        if not before.text.istitle() or technical or words.is_part(folded) or folded in _BEFORE_HOUSES:
+            break
+        if not _is_close(text, before, tokens[first]):
+            break
+        first -= 1
+    named = any(fold(token.text) not in words.generic for token in tokens[first:index])
+    return tokens[first].start if index - first > 1 and named else None
 
 
 def _joins_house(token: Token, masked: set[int], words: Words) -> bool:
@@ -82,13 +103,19 @@ def _chain(text: str, tokens: Sequence[Token], index: int, step: int, masked: se
     at = index + step
     while 0 <= at < len(tokens) and abs(at - index) <= MAX_HOUSE_TOKENS and _joins_house(tokens[at], masked, words):
         first, second = tokens[min(at, at - step)], tokens[max(at, at - step)]
-        if not _SPACE.fullmatch(text, first.end, second.start):
+        if not _is_close(text, first, second):
             break
         chain.append(tokens[at])
         at += step
     while chain and fold(chain[-1].text) in _LINKS:
         chain.pop()
     return chain
+
+
+def _is_close(text: str, first: Token, second: Token) -> bool:
+    """True for neighbours of one name: a dot between them is that of St. or Mt., not the end of a sentence."""
+    gap = text[first.end : second.start]
+    return _SPACE.fullmatch(gap) is not None and not (gap[0] == "." and len(first.text) > SHORT_LETTERS)
 
 
 def _is_saint(text: str, tokens: Sequence[Token], index: int) -> bool:
@@ -101,10 +128,16 @@ def _is_saint(text: str, tokens: Sequence[Token], index: int) -> bool:
 def town(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
     """What belongs to a masked word that may be a town's."""
     before = tokens[index - 1] if index else None
-    mount = before is not None and before.text.istitle() and fold(before.text) in _TOWNS
+    mount = before is not None and before.text.istitle() and (fold(before.text) in _TOWNS or _is_new(tokens, index))
     if before is not None and mount and _TOWN_GAP.fullmatch(text, before.end, tokens[index].start):
         yield before.start, before.end  # the Mount of Mount Unknown
     yield from _town_behind(text, tokens, index, words)
+
+
+def _is_new(tokens: Sequence[Token], index: int) -> bool:
+    """True for the New of "resident of New Unknown"."""
+    small = index > 1 and tokens[index - 2].text in _PLACE_PREPOSITIONS | {"of"}
+    return small and tokens[index - 1].text == "New"
 
 
 def _town_behind(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
@@ -131,4 +164,5 @@ def _goes_on(text: str, tokens: Sequence[Token], first: int, new: int, words: Wo
     both = all(token.text.istitle() and token.text.isalpha() for token in tokens[first : first + 2])
     folded = fold(tokens[new].text)
     technical = folded in _NO_TOWNS or (words.is_core(folded) and folded not in words.ambiguous)
-    return both and not technical and _TOWN_GAP.fullmatch(text, tokens[first].end, tokens[first + 1].start) is not None
+    close = _TOWN_GAP.fullmatch(text, tokens[first].end, tokens[first + 1].start) is not None
+    return both and not technical and close and _is_close(text, tokens[first], tokens[first + 1])

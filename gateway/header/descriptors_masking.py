@@ -80,7 +80,9 @@ def _unknown_in(text: str, tokens: Sequence[Token], words: Words) -> Iterable[Sp
         if any(map(is_ideographic, token.text)):
             yield from ((token.start + a, token.start + b) for a, b in words.unknown_characters(token.text))
         elif not (token.text.isdecimal() and _is_measure(text, tokens, index)):
-            yield token.start, token.end
+            following = tokens[index + 1] if index + 1 < len(tokens) else None
+            if not words.begins_sentence(text, token, following):
+                yield token.start, token.end
 
 
 def _is_measure(text: str, tokens: Sequence[Token], index: int) -> bool:

@@ -15,6 +15,7 @@ _BETWEEN_NAMES = re.compile(r"[\s^,.;_\-/='\"()]{0,3}")
 _BETWEEN_DIGITS = re.compile(r"[\s^,\-./()_:#]{0,2}")
 _SLASHED = re.compile(r"(?<![^\W_])[^\W\d_]/[^\W\d_](?![^\W_])")
 _ATTACHED = re.compile(r"\.([^\W\d_]{4,})")
+_LISTED = re.compile(r"\s*(?:\Z|[.;,)\]\r\n])")
 _CONTRAST = re.compile(r"\+[^\W\d_]|[^\W\d_]\+|[^\W\d_]-(?![^\W_])")  # +C, C+, C-
 
 Part = tuple[Token, bool, frozenset[int], bool]  # of a name: strong, the names it is weak in, an initial
@@ -72,18 +73,30 @@ def _is_initial(own: OwnWords, text: str, token: Token) -> bool:
     if any(_SLASHED.match(text, max(0, at)) for at in (token.start - 2, token.start)):
         return False
     attached = _ATTACHED.match(text, token.end)
-    return attached is None or not own.words.is_core(fold(attached[1]))
+    if attached is None or not own.words.is_core(fold(attached[1])):
+        return True
+    return not own.trait(attached[1]).weak.isdisjoint(own.initials.get(fold(token.text), ()))  # K.Hand, of Kevin Hand
 
 
 def _has_initial(own: OwnWords, text: str, run: Sequence[Part]) -> bool:
-    """True for K. Hand and Hand, K.: an initial with its dot beside a capitalised part of the same name."""
+    """True for K. Hand and Hand, K.: an initial with its dot beside a capitalised part of the same name. Behind a comma
+    it needs no dot where nothing goes on, unless it may be a side.
+    """
     for (one, _, weak, initial), (other, _, weak_too, initial_too) in pairwise(run):
         for short, long, names in ((one, other, weak_too), (other, one, weak)):
-            dotted = len(short.text) == 1 and text[short.end : short.end + 1] == "."
-            named = dotted and (initial or initial_too) and long.text[:1].isupper() and len(long.text) > 1
+            if len(short.text) != 1:
+                continue
+            marked = text[short.end : short.end + 1] == "." or _ends_a_list(text, long, short)
+            named = marked and (initial or initial_too) and long.text[:1].isupper() and len(long.text) > 1
             if named and names & own.initials.get(fold(short.text), set()):
                 return True
     return False
+
+
+def _ends_a_list(text: str, long: Token, short: Token) -> bool:
+    """True for the K of "Hand, K" before a mark or the end, not for a side: "Hand, L"."""
+    listed = text[long.end : short.start] in (",", ", ") and short.text not in ("L", "R")
+    return listed and _LISTED.match(text, short.end) is not None
 
 
 def _run(own: OwnWords, text: str, run: Sequence[Part]) -> Iterator[Span]:

@@ -20,7 +20,8 @@ _TOP_LEVEL = "com|org|net|edu|gov|mil|info|health|hospital|clinic|int|eu|local|l
 _NATIONAL = "de|ch|at|fr|es|it|uk|nl|be|us|ca|au|jp|cn|kr|ru|pl|br|pt|se|no|dk|fi|cz|tr|in|mx|ar|intra|internal"
 
 _NET = (
-    r"[\w.+-]+\s?@\s?(?:[\w-]{2,}|[\w-]+(?=\.\w))(?:\.[\w-]+)*",
+    r"[\w.+-]+@(?:[\w-]{2,}|[\w-]+(?=\.\w))(?:\.[\w-]+)*",
+    r"[\w.+-]+\s?@\s?[\w-]+(?:\.[\w-]{2,})+",  # "prior CT @ Riverside" is none
     r"(?:https?|ftp|s?ftp|file|mailto|dicom|wado)[:]/{0,2}\S+",
     r"www\.[\w.-]+(?:/\S*)?",
     rf"(?<![\w.])(?:[\w-]+\.)+(?:{_TOP_LEVEL})(?![\w])(?:/\S*)?",
@@ -32,7 +33,7 @@ _NET = (
 )
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _IP = rf"(?<![\d.])(?:(?:[1-9]\d|1\d\d|2[0-4]\d|25[0-5])(?:\.{_OCTET}){{3}}|127(?:\.{_OCTET}){{3}})(?![\d.]\d|\d)"
-_UID = r"(?<![\d.])[0-2](?:\.\d+){5,}(?![\d.])"
+_UID = r"(?<![\d.])[0-2](?:\.\d+){5,}(?!\.?\d)"
 
 _NUMBER = "(?:[ ._-]{0,2}(?:no|nr|number|num|id|#))"
 
@@ -72,9 +73,22 @@ _LABELS = by_initial(
 )
 _PATIENT = r"m\.?r\.?n|pid|pat(?:ient|ienten)?[ ._-]{0,2}(?:id|no|nr|nummer|number)"
 _RECORD = r"[A-Za-z]{0,5}[-/ ]?\d(?:[A-Za-z\d/-]*\d){3}[\w/-]*"
+# Of a car. What is registered is mostly an image: behind "reg" only the British form counts.
+_PLATES = by_initial(
+    (
+        "number plate",
+        r"licen[cs]e plate(?:\s(?:no|number))?",
+        "kennzeichen",
+        "kenteken",
+        "immatriculation",
+        r"reg(?:istration)?(?:\s(?:no|number))?(?=[ \t.:#=-]*(?-i:[A-Z]{2}\d\d ?[A-Z]{3})(?!\w))",
+    )
+)
+_PLATE = r"[A-Z]{1,3}[ -]?(?:[A-Z]{1,2}[ -]?)?\d{1,4}(?:[ -]?[A-Z]{1,3})?|\d{1,3}[ -]?[A-Z]{2,3}(?:[ -]?\d{1,3})?"
 _RECORDS = (
     rf"(?<!\d)(?:{_LABELS})(?![^\W\d_])[ \t]*[.:#=_-]{{0,3}}[ \t]*#?(?P<labelled>{_RECORD})",
     rf"(?<!\d)(?:{_PATIENT})(?![^\W\d_])[ \t]*[:#=-]*[ \t]*(?P<numbered>(?:[A-Za-z]{{1,6}}[-/]?)?\d{{2,}}[\w/-]*)",
+    rf"(?:{_PLATES})(?![^\W\d_])[ \t]*[.:#=-]*[ \t]*(?P<plate>(?-i:{_PLATE}))(?!\w)",
     r"(?-i:(?<!\w)[A-Z]{2}\s\d\d\s\d\d\s\d\d\s[A-D])(?!\w)",  # UK national insurance
     r"(?-i:(?<!\w)[A-Z]{6}\s?\d\d[A-EHLMPR-T]\d\d\s?[A-Z]\d{3}[A-Z])(?!\w)",  # Italian codice fiscale
     r"(?-i:(?<!\w)[A-Z]{2}\d\d(?:\s?[A-Z0-9]{4}){3,7}(?:\s?[A-Z0-9]{1,3})?)(?!\w)",  # bank accounts
@@ -89,7 +103,7 @@ _NUMBERED = (
     r"\d{3}\.\d{3}\.\d{3}-\d{2}(?!\d)",  # Brazilian CPF
     r"\d{6}[-+]\d{4}(?!\d)",  # Nordic personal numbers
     r"(?<![.-])\d{4}(?P<dash>[ -])\d{4}(?P=dash)\d{4}(?P=dash)\d{4}(?![\d-])",  # payment and insurance cards
-    r"(?<!\.)(?P<grouped>\d{3}[ ]\d{3}[ ]\d{4})(?![\d.])",  # NHS number, and telephones
+    r"(?<!\.)(?P<grouped>\d{3}[ ]\d{3}[ ]\d{4})(?!\.?\d)",  # NHS number, and telephones
     # US Medicare Beneficiary Identifier (CMS): no S L O I B Z
     rf"(?<!\w)(?-i:[1-9]{_MBI}(?:\d|{_MBI})\d(?P<mbi>[ -]?){_MBI}(?:\d|{_MBI})\d(?P=mbi){_MBI}{{2}}\d\d)(?!\w)",
 )
@@ -103,10 +117,20 @@ _CALLS = by_initial(
             r"ph(?:one|\.)?",
             "fax",
             "telefax",
-            "mobile?",
+            "mob(?:iles?|il)?",
         ),
         *("cell", "cellulare", "celular", "handy", "natel", "gsm", "ext(?:ension)?", r"call(?:ed|back|s)?(?:\sat)?"),
-        *("contact", "sms", r"text(?=\s\+?[\d(])", "whatsapp", "r[üu]ckruf", "rappeler", r"тел(?:ефон)?\.?", "факс"),
+        *(
+            "contact",
+            r"c/b(?=[\s:]*[\d(+])",
+            "sms",
+            r"text(?=\s\+?[\d(])",
+            "whatsapp",
+            "r[üu]ckruf",
+            "rappeler",
+            r"тел(?:ефон)?\.?",
+            "факс",
+        ),
         *("電話", "电话", "携帯", "手机", "전화"),
     )
 )
@@ -136,12 +160,13 @@ _PHONES = (
     rf"(?<!\w)[18][-. ]?{_IN_BRACKETS}",
     rf"(?<![\w.-])(?:1[-. ])?(?P<called>\d{{3}}[-.]\d{{3}}[-.]\d{{4}}){_EXTENSION}(?![\w-])",
     r"(?<![\w.-])(?P<thrice>\d{3}-\d{3}-\d{3})(?![\w-])",  # Poland, Spain
+    r"(?<![\w./-])\d{3}/\d{3}-\d{4}(?![\w-])",
     r"(?<![\w.])0\d{1,4}[ /-]\d{3,}(?:[ /-]?\d{2,}){0,4}(?!\d)",
     r"(?<![\w.])0\d{1,4}\s?/\s?\d{2,}(?:[ -]\d{1,}){1,4}(?!\d)",
     r"(?<![\w.])0\d(?:[ .]\d\d){4}(?!\d)",
     r"(?<![\w.])8[ -]\d{3}[ -]\d{3}[ -]\d\d[ -]?\d\d(?!\d)",  # Russia
     r"(?<![\w.])1[3-9]\d[ -]\d{4}[ -]\d{4}(?!\d)",  # China
-    r"(?<!\.)[6-9]\d{4}[ -]\d{5}(?![\d.])",  # India
+    r"(?<!\.)[6-9]\d{4}[ -]\d{5}(?!\.?\d)",  # India
     r"(?<![\w.-])1[38]00[ -]\d{3}[ -]\d{3}(?![\w.-])",  # Australia
 )
 # Said to somebody: "call results to 555 0100", "please reach on 555 0100"; a ring may be a finding, a number a measure.
@@ -152,9 +177,11 @@ _NO_MEASURE = r"(?!(?:[ /-]?\d)*\s?(?:min|sec|s|ms|mm|cm|ml|kv|kvp|ma|mas|hz|deg
 _TO = r"(?:ed|s)?\s(?:[^\W\d_]+\s){0,4}(?:to|at|on)(?:\s|:)+"
 _CALLED = (
     rf"(?:{_ERRANDS}){_TO}(?P<errand>{_NUMBER_SAID}{_EXTENSION}){_NO_MEASURE}",
-    rf"(?:{_CALLS})(?![^\W\d_])\s*(?:no|nr|num)?[:#.=-]*\s*(?P<phone>{_NUMBER_SAID}{_EXTENSION})",
+    rf"(?:{_CALLS})(?![^\W\d_])\s*(?:no|nr|num(?:ber|mer)?)?[:#.=-]*\s*(?P<phone>{_NUMBER_SAID}{_EXTENSION})",
     r"(?:ext|extension)\b\s*[:#.=-]?\s*(?P<line>\d{4,6})(?!\w|\.\d)(?!\s?(?:mm|cm|ms|s)\b)",
     rf"{_PAGERS}(?P<paged>\d{{3,}})",
+    # ring 555-0100, h: 555-0100: short words that mean other things before other numbers
+    rf"(?:ring\s|[hmp]:\s?)(?P<rung>\d{{3}}[-.]\d{{4}}{_EXTENSION})(?![\w-]){_NO_MEASURE}",
 )
 # Most places of a text begin neither a number nor a word: what stands there decides which of the forms are tried. The
 # order is that in which they count where several begin.
@@ -168,7 +195,7 @@ _WITH_DIGITS = (
 )
 _NUMERIC = re.compile("|".join(_WITH_DIGITS), re.IGNORECASE)
 _FORMS = re.compile("|".join((*_NET, *_WITH_DIGITS)), re.IGNORECASE)
-_NUMBERS_ONLY = ("labelled", "numbered", "phone", "errand", "line", "paged", "room")
+_NUMBERS_ONLY = ("labelled", "numbered", "plate", "phone", "errand", "line", "paged", "rung", "room")
 
 _CALLED_BEFORE = re.compile(rf"(?<![^\W\d_])(?:{_CALLS}|{_PAGERS})(?:\s*[:#.=-]*\s*)\Z", re.IGNORECASE)
 _B_BEFORE = re.compile(r"(?<![^\W\d_])b(?:[ _-]?values?)?[ _:=-]*(?:\d+[-., ])*\Z", re.IGNORECASE)

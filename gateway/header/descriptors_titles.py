@@ -25,7 +25,7 @@ _TITLES = _set(
     professore dona доктор проф
     """
 )
-_SHORT_TITLES = _set("dr mr ms sr sra hr fr m mw")
+_SHORT_TITLES = _set("dr mr ms miss sr sra hr fr m mw")
 _DOTTED_ONLY = _set("sr sra hr fr m mw")
 _TITLE_TAILS = _set("dr med habil phil univ dent prof rer nat ra ssa na")
 _SPLIT_TITLES = _set("sig dott prof sr dr")  # Sig.ra, Dott.ssa, Prof.ssa, Sr.a
@@ -42,12 +42,13 @@ AUTHORED = _set(
     orderedby durch von par por da
     """
 )
-FOR = _set("for patient pt pat name patientin by of from")
+FOR = _set("for patient pt pat name patientin by of from signed")
 _NURSES = _set("rn lpn lvn arnp crna cna")  # before a name; others behind one
 _DEGREES = _set("rt rn md do mbbs phd np pa crna rdms rvt cnmt frcr facr msc bsc")
 RELATIVES = _set(
     "mother father mom dad wife husband spouse partner son daughter sister brother guardian parent grandmother "
-    "grandfather aunt uncle mutter vater ehefrau ehemann madre padre mere epoux epouse moeder vader"
+    "grandfather aunt uncle cousin niece nephew fiance fiancee carer caregiver kin nok "
+    "mutter vater ehefrau ehemann madre padre mere epoux epouse moeder vader"
 )
 # Capitalised behind "by" or "per", and yet no name.
 _ROLES = _set(
@@ -62,8 +63,10 @@ _CUES = _TITLES | _SHORT_TITLES | _SPLIT_TITLES | _NURSES | AUTHORED | FOR | REL
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FEMININE_TAIL = re.compile(r"\.\s?(?:ra|ssa|na|a)(?![^\W_])", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s(?![^\W_])", re.IGNORECASE)
+_LABELLED, _LISTED = re.compile(r"[ \t]?:[ \t]?"), re.compile(r"\s*(?:\Z|[.;,)\]\r\n])")
 LABEL_GAP = re.compile(r"[ \t]*[:=]?[ \t]*")
 CLOSE = re.compile(r"[ \t.,]{0,3}")
+_BEFORE_NUMBER = re.compile(r"[ \t]+\d")  # a date, mostly
 MAX_NAME_TOKENS = 3
 
 
@@ -84,14 +87,33 @@ def named_by_context(
         elif folded in AUTHORED:
             yield from _initials_of_author(text, tokens, index + 1, words)
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=True)
+        elif _is_listed(text, tokens, index, words):
+            yield tokens[index - 1].start, token.end
         elif is_initial(text, token, words):
             yield from _initials_alone(text, tokens, index, words)
         elif folded in FOR or folded in RELATIVES:
             if folded in FOR:
                 yield from _initials_of_whom(text, tokens, index, words)
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=False)
+            if folded in RELATIVES and index + 1 < len(tokens):
+                yield from _relative(text, tokens, index + 1, masked, words)
         elif folded in _NURSES and _is_nurse(text, tokens, index, words):
             yield from _behind_title(text, tokens, index, masked, words)
+
+
+def _is_listed(text: str, tokens: Sequence[Token], index: int, words: Words) -> bool:
+    """True for the W of "RT: Sharp, W": behind a label a word that people bear, and an initial that is no side."""
+    token = tokens[index]
+    if len(token.text) != 1 or not token.text.isupper() or token.text in ("L", "R") or index < 2:
+        return False
+    name, label = tokens[index - 1], tokens[index - 2]
+    return (
+        name.text.istitle()
+        and fold(name.text) in words.ambiguous
+        and text[name.end : token.start] in (",", ", ")
+        and _LABELLED.fullmatch(text, label.end, name.start) is not None
+        and _LISTED.match(text, token.end) is not None
+    )
 
 
 def _is_nurse(text: str, tokens: Sequence[Token], index: int, words: Words) -> bool:
@@ -152,8 +174,8 @@ def _could_be_borne(text: str, token: Token, words: Words) -> bool:
     folded = fold(token.text)
     if not token.text[:1].isupper() or not token.text.isalpha():
         return False
-    ends = token.end == len(text) or text[token.end] in ".,;:/)\r\n"
-    return folded in words.ambiguous or (ends and token.text.istitle() and not words.is_core(folded))
+    ends = token.end == len(text) or text[token.end] in ".,;:/)\r\n" or _BEFORE_NUMBER.match(text, token.end)
+    return folded in words.ambiguous or (bool(ends) and token.text.istitle() and not words.is_core(folded))
 
 
 def _close(text: str, tokens: Sequence[Token], at: int) -> bool:
@@ -221,6 +243,15 @@ def _closes_a_name(text: str, tokens: Sequence[Token], at: int, *, surely: bool)
     return named and (degree or ends)
 
 
+def _relative(text: str, tokens: Sequence[Token], at: int, masked: set[int], words: Words) -> Iterator[Span]:
+    """Hope of "daughter Hope" and of "NOK: Hope Unknown": a word that people bear, written like a name."""
+    token = tokens[at]
+    folded = fold(token.text)
+    named = token.text.istitle() and folded in words.ambiguous and not words.is_core(folded)
+    if named and token.start not in masked and LABEL_GAP.fullmatch(text, tokens[at - 1].end, token.start):
+        yield token.start, token.end
+
+
 def _named_behind(
     text: str, tokens: Sequence[Token], at: int, masked: set[int], words: Words, *, surely: bool
 ) -> Iterator[Span]:
@@ -238,8 +269,10 @@ def _named_behind(
         if not token.text.istitle() or not token.text.isalpha() or len(token.text) < SHORT_LETTERS:
             return
         if token.start not in masked:
-            first = surely and folded not in _ROLES and (folded in words.ambiguous or not words.is_core(folded))
-            last = found and folded not in _ROLES and _closes_a_name(text, tokens, at, surely=surely)
+            borne = folded in words.ambiguous or not words.is_core(folded)
+            first = surely and folded not in _ROLES and borne
+            part = words.is_part(folded) and folded not in words.ambiguous  # Chest of "by Unknown Chest"
+            last = found and folded not in _ROLES and not part and _closes_a_name(text, tokens, at, surely=surely)
             if not (last or _could_be_borne(text, token, words) if found else first):
                 return
             yield token.start, token.end

@@ -16,10 +16,11 @@ from functools import cache, lru_cache
 
 from gateway.header.descriptors_folding import fold, is_ideographic, spellings
 from gateway.header.descriptors_initials import by_initial
+from gateway.header.descriptors_tokens import Token
 from gateway.policy.standard import FOLDER, read_dated
 
 KNOWN_KINDS = ("core", "join", "word", "generic")
-SHORT_LETTERS, VOWELLESS_LETTERS, JOINED_LETTERS = 3, 6, 3
+SHORT_LETTERS, VOWELLESS_LETTERS, JOINED_LETTERS, DENIED_LETTERS = 3, 6, 3, 8
 MAX_ATTACHED_DIGITS, MAX_TOKEN_DIGITS, MAX_NUMBER_DIGITS = 4, 6, 5
 MANY_RUNS = 3
 _UNITS = """
@@ -38,7 +39,7 @@ _MEDICAL = re.compile(
     r"stenos[ei]s?|carcinoma|sarcoma|blastoma|karzinom|sarkom"
     r"|(?:lip|aden|fibr|my|melan|gli|angi|neur|cyt|theli|papill|granul|hemat|haemat|chondr|oste|lymph)oma?s?|mab|tinib|statin|cillin|mycin|prazole|sartan|xaban|parin"
     # deeds and qualities in English and French, which are no names either
-    r"|[a-z](?:ation|ition|uction|ection|ession|ative|itive|essive|ctive|ensive)s?"
+    r"|[a-z](?:ation|ition|uction|ection|ession|ative|itive|essive|ctive|ensive)s?|[a-z]{2}ism"
     # Spanish, French, Italian, Portuguese, Dutch, German, Polish
     r"|gra(?:f|ph)i(?:a|as|e|es|en|ca|co|cas|cos|sch|sche|que|ques|i)|gram(?:m?[ae]?s?|men|mas)|sc?[ck]op(?:ia|ias|ie|ien|isch|ica|ico|ique)"
     r"|(?:ec|ek|o|os)tomi(?:a|as|e|es|en)|plasti(?:a|ca|e|es|k)|pat(?:h)?i(?:a|as|e|es|en|ca|co|sch|sche|que)|algi(?:a|as|e|en)|megali(?:a|e)"
@@ -72,6 +73,7 @@ _SIDES = (
 _REGIONS = re.compile(
     rf"(?:{_STEMS})(?:{_STEMS}){{0,2}}(?:{_SIDES})(?:[aeio]s?|es|en?|er|em|ne|nes|ly|mente|ement|que|ques|co|ca|ci|che)?"
 )
+_SENTENCE_ENDS = re.compile(r"(?:[.!?]\s{1,2}|[\r\n])\Z")
 _VOWELS = re.compile(r"[aeiouyäöüàáâãåæèéêëìíîïòóôõøùúûýÿœ]", re.IGNORECASE)
 
 
@@ -84,6 +86,7 @@ class Words:
         self.core, self.generic = by_kind["core"], by_kind["generic"]
         self.ambiguous, self._person, self._titled = by_kind["ambiguous"], by_kind["person"], by_kind["titled"]
         self._join, self._everyday = by_kind["join"], by_kind["everyday"]
+        self._rare, self._small = by_kind["rare"], by_kind["rare"] | by_kind["small"]
         self._known = frozenset().union(*(by_kind[kind] for kind in KNOWN_KINDS)) | self.site
         self._ideographic = frozenset(word for word in self._known if word and is_ideographic(word[0]))
         self._longest = max(map(len, self._ideographic), default=1)
@@ -101,6 +104,22 @@ class Words:
     def is_core(self, folded: str) -> bool:
         return folded in self.core
 
+    def begins_sentence(self, text: str, token: Token, following: Token | None) -> bool:
+        """True for the Ankylosing of "Ankylosing spondylitis": a rare word with the capital of a sentence."""
+        return (
+            token.text.istitle()
+            and following is not None
+            and following.text.islower()
+            and len(following.text) > SHORT_LETTERS
+            and text[token.end : following.start] == " "
+            and (not token.start or _SENTENCE_ENDS.search(text[max(0, token.start - 3) : token.start]) is not None)
+            and token.text.lower() in self._rare
+        )
+
+    def is_part(self, folded: str) -> bool:
+        """True for a part of the body, a technique or their like, of which longer words are made."""
+        return folded in self._join
+
     def _stays(self, token: str) -> bool:
         if not token.isascii():  # accents composed; what nobody sees does not count
             composed = unicodedata.normalize("NFC", token)
@@ -111,7 +130,7 @@ class Words:
             return True
         if token.isdecimal():
             return len(token) <= MAX_NUMBER_DIGITS
-        if fold(token) in self._everyday:
+        if fold(token) in self._everyday or token in self._small:
             return True
         runs = _RUNS.findall(token)
         if not any(map(str.isdecimal, runs)):
@@ -134,6 +153,7 @@ class Words:
         return (
             self._humped(word)
             or self._joined(folded)
+            or self._denied(folded)
             or any(form.fullmatch(folded) is not None for form in (_MEDICAL, _REGIONS))
         )
 
@@ -147,6 +167,11 @@ class Words:
             is_known or (len(part) <= 2 and fold(part) not in self._person)
             for part, is_known in zip(parts, known, strict=True)
         )
+
+    def _denied(self, folded: str) -> bool:
+        """The contrary of a known word: nonhealing, nonobstructive."""
+        rest = folded.removeprefix("non")
+        return len(folded) >= DENIED_LETTERS and rest != folded and (rest in self._known or rest in self._everyday)
 
     def _joined(self, folded: str) -> bool:
         """Parts without a mark between them: HEADNECK, Beckenübersicht. Only of words that are made for it."""
@@ -220,7 +245,7 @@ def _is_latin(word: str) -> bool:
 @cache
 def _shipped() -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {
-        kind: set() for kind in (*KNOWN_KINDS, "everyday", "ambiguous", "person", "titled", "phrase")
+        kind: set() for kind in (*KNOWN_KINDS, "everyday", "rare", "small", "ambiguous", "person", "titled", "phrase")
     }
     for row in read_dated(FOLDER / "descriptor_words.csv")[1]:
         if row["kind"] != "phrase":

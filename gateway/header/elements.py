@@ -74,6 +74,12 @@ class Element(NamedTuple):
     items: tuple[Item, ...] | None  # read already, when the length is undefined and it is a sequence
 
 
+_UNPACK = {
+    big: tuple(struct.Struct(("> " if big else "< ") + form).unpack_from for form in ("HH", "H", "I", "HHI"))
+    for big in (False, True)
+}
+
+
 class Reader:
     """Reads elements of one encoding out of one buffer. Holds no position: every call says where.
 
@@ -84,11 +90,7 @@ class Reader:
         self.buffer = buffer
         self.syntax = syntax
         self._release = release
-        order = ">" if syntax.big else "<"
-        self._tag = struct.Struct(order + "HH").unpack_from
-        self._u16 = struct.Struct(order + "H").unpack_from
-        self._u32 = struct.Struct(order + "I").unpack_from
-        self._tag_u32 = struct.Struct(order + "HHI").unpack_from
+        self._tag, self._u16, self._u32, self._tag_u32 = _UNPACK[syntax.big]
         self._implicit_little: Reader | None = self if syntax == IMPLICIT_LITTLE else None
 
     def elements(self, start: int, end: int, depth: int = 0) -> list[Element]:

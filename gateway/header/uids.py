@@ -23,10 +23,14 @@ def new_uid(original: str, pseudonyms: Pseudonyms) -> str:
 
     A UID under DICOM's root that DICOM never registered names an instance of somebody who borrowed the root: mapped.
     """
+    return pseudonyms.uid(mapped_as(original))
+
+
+def mapped_as(original: str) -> str:
+    """What stands for a UID when it is mapped."""
     value = original.strip(" \0")
-    if value.startswith(STRUCTURAL_ROOT) and value not in UID_dictionary:
-        return pseudonyms.uid(f"unregistered {value}")
-    return pseudonyms.uid(value)
+    borrowed = value.startswith(STRUCTURAL_ROOT) and value not in UID_dictionary
+    return f"unregistered {value}" if borrowed else value
 
 
 def new_uids(value: bytes, pseudonyms: Pseudonyms) -> bytes:

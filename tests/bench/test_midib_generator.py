@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from bench.midib_corpus import clinical, phrases, unseen, unseen_phrases, widened, words
+from bench.midib_corpus import clinical, fresh, fresh_phrases, phrases, unseen, unseen_phrases, widened, words
 from bench.midib_corpus.corpus import Recipe, make, write_corpus
 from bench.midib_corpus.people import person
 from bench.midib_corpus.phrases import clashes
-from bench.midib_corpus.words import Words
+from bench.midib_corpus.words import Half, Words
 from bench.midib_score.key import ACTIONS, read_key
 
 SMALL = Recipe(patients=25, half="development")
@@ -56,21 +56,37 @@ def test_the_halves_share_no_description() -> None:
             assert not set(Words("development").of(entries)) & set(Words("final").of(entries))
 
 
+# Halves of their own, each with what was written before it.
+OWN = {
+    "unseen": (unseen, unseen_phrases, (words, clinical, widened)),
+    "fresh": (fresh, fresh_phrases, (words, clinical, widened, unseen)),
+}
+
+
+@pytest.mark.parametrize("half", OWN)
 @pytest.mark.parametrize("pool", ["FEMALE", "MALE", "LAST", "STREETS", "CITIES", "HOSPITALS", "FOREIGN"])
-def test_the_unseen_half_shares_no_name_with_the_others(pool: str) -> None:
-    assert not set(getattr(unseen, pool)) & set(getattr(words, pool))
-    assert Words("unseen").of(getattr(words, pool), (), getattr(unseen, pool)) == list(getattr(unseen, pool))
+def test_a_half_of_its_own_shares_no_name_with_the_others(half: Half, pool: str) -> None:
+    own, _, before = OWN[half]
+    assert not any(set(getattr(own, pool)) & set(getattr(one, pool, [])) for one in before)
+    assert Words(half).of(*(getattr(one, pool) for one in (words, words, unseen, fresh))) == list(getattr(own, pool))
 
 
+@pytest.mark.parametrize("half", OWN)
 @pytest.mark.parametrize("pool", ["HISTORIES", "ALERTS", "FINDINGS", "ADVICE", "AGENTS", "DIAGNOSES", "COMMENTS"])
-def test_the_unseen_half_shares_no_text_with_the_others(pool: str) -> None:
-    assert not set(getattr(unseen, pool)) & {*getattr(clinical, pool), *getattr(widened, pool)}
+def test_a_half_of_its_own_shares_no_text_with_the_others(half: Half, pool: str) -> None:
+    own, _, before = OWN[half]
+    assert not any(set(getattr(own, pool)) & set(getattr(one, pool, [])) for one in before)
 
 
-def test_the_unseen_half_has_its_own_styles_and_plants_what_it_says() -> None:
-    assert not {style for style, _ in unseen_phrases.STYLES} & {style for style, _ in phrases.STYLES}
-    who, rng = person(Random(4), "unseen"), Random(4)
-    for style, _ in unseen_phrases.STYLES:
+@pytest.mark.parametrize("half", OWN)
+def test_a_half_of_its_own_has_its_own_styles_and_plants_what_it_says(half: Half) -> None:
+    _, own_phrases, _ = OWN[half]
+    others = [phrases, *(other for name, (_, other, _) in OWN.items() if name != half)]
+    assert not any(
+        {style for style, _ in own_phrases.STYLES} & {style for style, _ in other.STYLES} for other in others
+    )
+    who, rng = person(Random(4), half), Random(4)
+    for style, _ in own_phrases.STYLES:
         typed, planted, category = style("KNEE AP", who, rng, dt.date(2017, 4, 9))
         assert "KNEE AP" in typed
         assert all(word.lower() in typed.lower() for word in planted.split()), style

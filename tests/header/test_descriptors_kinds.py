@@ -34,6 +34,80 @@ def test_what_identifies_by_its_form_or_its_place_goes(text: str, left: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("squint, NHS No 430 389 5628. Repeat", "squint, NHS No. Repeat"),  # the end of a sentence is no decimal point
+        ("prior 1.2.840.113619.2.55.3. Repeat", "prior. Repeat"),
+        ("98765 43210. Repeat", "Repeat"),
+        ("Mob 530-6634", "Mob"),
+        ("Phone number 301-5238.", "Phone number"),
+        ("c/b 256-7255", "c/b"),
+        ("ring 788-3173", "ring"),
+        ("h: 855-7853", "h"),
+        ("knee 269/501-6281", "knee"),
+        ("parked reg AB12 CDE", "parked reg"),
+        ("Kennzeichen M-AB 123", ""),
+        ("/ cons. Miss Sharp", "/ cons."),
+        ("E-signed Zzhilde Sharp 04-Aug-2006 18:22", "E-signed"),
+        ("next of kin: Hope Zzhaver", "next of kin"),
+        ("came with sister Hope", "came with sister"),
+        ("RT: Sharp, W", "RT"),
+        ("RT: Sharp, W. Repeat", "RT. Repeat"),
+        ("RT: Sharp, W\r\nRepeat", "RT\r\nRepeat"),
+        ("lives 267 Zzdaw Drive, Zzlow Junction", "lives"),
+        ("resident of New Zzford", "resident of"),
+        ("disease @ Old Mill Road Hospital", "disease @"),
+        ("transferred from North Fork Veterans Hospital", "transferred from"),
+        ("from Queen Zzaide Infirmary. Hematuria, pain", "from. Hematuria, pain"),
+        ("from St. Zzaide Infirmary", "from"),
+        ("j.doe@host and j.doe @ mail.example.com", "and"),
+    ],
+)
+def test_what_stands_behind_labels_titles_and_marks_goes(text: str, left: str) -> None:
+    assert cleaned(text, NOBODY) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CT ENTEROGRAPHY @ 70 s",  # what stands before a spaced "@" is no mail box
+        "REG T1 AX",
+        "registration to MR",
+        "Ring artifact at 100 120 140",
+        "ring 100-1200 ms",
+        "W: 350-2000",
+        "near miss lesion",
+        "Mother Breast cancer",
+        "View: Hand, L",
+        "CT HEAD, W",
+        "Outside Hospital CT",
+        "Previous Pain Clinic",
+        "Stroke Center Protocol",
+        "4 Chamber View, Sagittal.",
+        "Nonhealing ulcer, nonobstructive pattern",
+        "septate uterus, hives, lower wharf",
+        "Ankylosing spondylitis. Septate uterus",
+        "Parkinsonism, secondary hyperparathyroidism",
+    ],
+)
+def test_what_only_looks_like_that_stays(text: str) -> None:
+    assert cleaned(text, NOBODY) == text
+
+
+def test_a_technique_behind_a_masked_author_is_no_second_name() -> None:
+    assert cleaned("Performed by Zzalski Chest", NOBODY) == "Performed Chest"
+    assert cleaned("Performed by Zzalski Major", NOBODY) == "Performed"
+
+
+def test_a_rare_word_counts_where_it_is_written_as_no_name_is() -> None:
+    assert cleaned("AX Septate T2", NOBODY) == "AX T2"
+    assert cleaned("AX SEPTATE T2", NOBODY) == "AX T2"
+    assert cleaned("AX septate T2", NOBODY) == "AX septate T2"
+    assert cleaned("lesion, Hives", NOBODY) == "lesion"
+    assert cleaned("septate uterus", own(Said(NAME, "SEPTATE^ANNA"))) == "uterus"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "knee ext 120 deg",
@@ -94,6 +168,12 @@ def test_a_name_that_is_a_technical_word_goes_beside_its_own_initial_and_stays_a
     assert cleaned("AX T2 K. Hand", hand) == "AX T2"
     assert cleaned("L HAND 3 VIEWS", hand) == "L HAND 3 VIEWS"
     assert cleaned("R. Hand", hand) == "R. Hand"
+    assert cleaned("AX T2 K.Hand", hand) == "AX T2"
+    assert cleaned("AX T2 RT: Hand, K", hand) == "AX T2 RT"
+    assert cleaned("AX Hand, K. Repeat", hand) == "AX Repeat"
+    assert cleaned("HAND, K WIRE", hand) == "HAND, K WIRE"
+    assert cleaned("HAND, L", own(Said(NAME, "HAND^LIONEL"))) == "HAND, L"
+    assert cleaned("Q.Clear", own(Said(NAME, "HAND^QUENTIN"))) == "Q.Clear"
 
 
 def test_a_letter_stands_for_the_characters_that_case_blind_matching_takes_for_it() -> None:

@@ -124,7 +124,19 @@ def test_the_compiled_list_is_shared() -> None:
 
 def test_the_list_and_its_corpora_are_data_files() -> None:
     kinds = {row["kind"] for row in read_dated(FOLDER / "descriptor_words.csv")[1]}
-    assert kinds == {"core", "join", "word", "generic", "everyday", "ambiguous", "person", "titled", "phrase"}
+    assert kinds == {
+        "core",
+        "join",
+        "word",
+        "generic",
+        "everyday",
+        "rare",
+        "small",
+        "ambiguous",
+        "person",
+        "titled",
+        "phrase",
+    }
     assert (GOLDEN / "descriptors_kept.csv").is_file()
 
 
