@@ -142,7 +142,7 @@ def measure(case: Case, folder: Path, peers: dict[str, Any]) -> dict[str, Any]:
     }
     offset = 1024 if hounsfield else 0
     defaced = Volume(after.astype(np.float32) - offset, volume.affine)
-    small = [_halved(one) for one in (volume, defaced)]
+    small = [halved(one) for one in (volume, defaced)]
     if case.modality == "PET":
         scale = uptake_scale(small[0].values)
         small = [compressed(one, scale) for one in small]
@@ -180,7 +180,7 @@ def _maps(small: list[Volume], estimate: Any, shown: Volume, *, hounsfield: bool
     return {n: face_map(one, to_template, hounsfield=hounsfield) for n, one in zip(names, small, strict=True)}
 
 
-def _halved(volume: Volume) -> Volume:
+def halved(volume: Volume) -> Volume:
     by = np.maximum(1, (READ_MM / volume.spacing_mm + 1e-6).astype(int))
     z, y, x = (count // one for count, one in zip(volume.values.shape, by[::-1], strict=True))
     cut = volume.values[: z * by[2], : y * by[1], : x * by[0]]

@@ -1,6 +1,6 @@
-"""Peak memory of defacing and of the gate check on one enhanced MR object of 1 GB.
+"""Peak memory of defacing and of the gate check on one enhanced MR object of more than 1 GB.
 
-    python -m bench.deface_memory [--folder /var/tmp] [--finer 6]
+    python -m bench.deface_memory [--folder /var/tmp] [--finer 7]
 
 The object is the template head in voxels of 2 mm / `finer`, 16 bits, uncompressed (`synthetic`). Stage and check run in
 a process each. `private_mb` is the highest private memory (RssAnon, sampled), `idle_mb` the same before the work
@@ -120,7 +120,7 @@ def _apart(what: Callable[[Path, Path], dict[str, Any]], original: Path, candida
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path("/var/tmp"), help="needs three times the object")
-    parser.add_argument("--finer", type=int, default=6, help="voxels of the object to one of the template, each way")
+    parser.add_argument("--finer", type=int, default=7, help="voxels of the object to one of the template, each way")
     arguments = parser.parse_args()
     console = Console()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:

@@ -40,7 +40,7 @@ class Deface:
     face and cannot be masked. `applies_to` every-volume holds a study with a volume that is not found to be a head.
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     SCOPE: ClassVar[Scope] = Scope.STUDY
 
     mode: Mode = "remove"

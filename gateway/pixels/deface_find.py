@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 
 from gateway.errors import Hold
 from gateway.pixels.deface_fill import Levels, soft_tissue
+from gateway.pixels.deface_guard import guard_of
 from gateway.pixels.deface_mask import Mask, mask_of
 from gateway.pixels.deface_measure import Measured, measure
 from gateway.pixels.deface_study import Pixels, Space, Survey, survey
 from gateway.pixels.head_alignment import Alignment, align
 from gateway.pixels.head_evidence import Evidence, evidence_of
+from gateway.pixels.head_seen import Seen, see
 from gateway.pixels.head_size import Size, head_size
 from gateway.pixels.head_tissue import lifted, tissue_of
 from gateway.pixels.stage import Instance
-from gateway.volumes import Plane, Stack, Volume, read
+from gateway.volumes import TOO_FEW, Plane, Stack, Volume, read
 
 READ_MM = 2.0
 TRIED = 3  # volumes of a frame of reference that are aligned; one more that could be a head is in doubt
-BESIDE_MM = 40.0  # how far a single plane may reach beyond a volume that shows no head
+BESIDE_MM = 40.0  # how far a localiser may reach beyond a volume that shows no head; slices of a volume may not
 
 
 class Judged(StrEnum):
@@ -83,8 +85,8 @@ def find_heads(group: Sequence[Instance], *, ears: bool, every: bool) -> Found:
             _space(space, look, pixels, found, group, ears=ears, every=every)
     finally:
         pixels.close()
-    for number in sorted(look.unplaced):
-        found.uncovered.setdefault(number, "a frame without a place in the patient")
+    for number, why in sorted(look.unplaced.items()):
+        found.uncovered.setdefault(number, f"a frame without a place in the patient ({why})")
     if found.masks:
         for number in sorted(look.shapes):
             found.uncovered.setdefault(number, "shapes that may follow a face")
@@ -101,7 +103,7 @@ def _space(
         for numbers in (look.hounsfield, look.emission)
     )
     ranked = sorted(space.stacks, key=_telling)
-    reference: Alignment | None = None
+    reference: tuple[Mask, Stack, Seen] | None = None
     seen: dict[int, tuple[Judged, Volume]] = {}
     tried = 0
     for stack in _distinct(ranked):
@@ -113,20 +115,24 @@ def _space(
         found.evidence.append(evidence)
         seen[id(stack)] = verdict, volume
         if verdict is Judged.HEAD and alignment:
-            reference = alignment
+            mask, known = _aligned(volume, alignment, hounsfield=hounsfield[id(stack)], ears=ears)
+            reference = mask, stack, known
             break
     if reference is None:
         _no_head(space, seen, found, group, every=every)
         return
     number = len(found.masks)
-    found.masks[number] = mask_of(reference.to_template, ears=ears)
+    found.masks[number], fitted, known = reference
     for stack in ranked:
         volume = read(stack, pixels, READ_MM)
         shown = _shown(volume, emission=emission[id(stack)])
-        mask = _mask_for(stack, shown, found, number, group, hounsfield=hounsfield[id(stack)], ears=ears)
+        if stack is fitted and _fits(measure(known, found.masks[number])):
+            own = number
+        else:
+            own = _mask_for(stack, shown, found, number, group, hounsfield=hounsfield[id(stack)], ears=ears)
         levels = soft_tissue(volume, shown, hounsfield=hounsfield[id(stack)])
         for plane in stack.planes:
-            found.masked[plane.instance], found.levels[plane.instance] = mask, levels
+            found.masked[plane.instance], found.levels[plane.instance] = own, levels
     for plane in space.planes:
         if plane.instance not in found.masked:
             found.masked[plane.instance] = number
@@ -148,16 +154,26 @@ def _mask_for(
     hounsfield: bool,
     ears: bool,
 ) -> int:
-    """The number of the mask that fits this volume: the shared one, or one of its own where the patient moved."""
-    if _fits(measure(volume, found.masks[number], hounsfield=hounsfield)):
-        return number
+    """The number of the mask that fits this volume: the shared one, one of another volume in this frame of reference
+    since which the patient moved, or one of its own.
+    """
+    for shared in range(number, len(found.masks)):
+        mask = found.masks[shared]
+        if _fits(measure(see(volume, mask.to_template, hounsfield=hounsfield), mask)):
+            return shared
     verdict, alignment, _ = look_at(volume, hounsfield=hounsfield)
     if verdict is Judged.HEAD and alignment:
-        own = mask_of(alignment.to_template, ears=ears)
-        if _fits(measure(volume, own, hounsfield=hounsfield)):
+        own, seen = _aligned(volume, alignment, hounsfield=hounsfield, ears=ears)
+        if _fits(measure(seen, own)):
             found.masks[len(found.masks)] = own
             return len(found.masks) - 1
     raise Hold("deface_failed", at=group[stack.planes[0].instance].name)
+
+
+def _aligned(volume: Volume, alignment: Alignment, *, hounsfield: bool, ears: bool) -> tuple[Mask, Seen]:
+    """The mask for the head of one volume, and what it was made of."""
+    seen = see(volume, alignment.to_template, hounsfield=hounsfield)
+    return mask_of(alignment.to_template, ears=ears, protected=guard_of(seen)), seen
 
 
 def _fits(measured: Measured) -> bool:
@@ -172,13 +188,15 @@ def _fits(measured: Measured) -> bool:
 def _no_head(
     space: Space, seen: dict[int, tuple[Judged, Volume]], found: Found, group: Sequence[Instance], *, every: bool
 ) -> None:
-    """Untouched on evidence, or held. Single planes pass where a volume shows the same part of the patient."""
+    """Untouched on evidence, or held. Planes in no volume pass where one shows the same part of the patient."""
     for stack in space.stacks:
         if id(stack) in seen and (every or seen[id(stack)][0] is Judged.DOUBT):  # the others share a grid with one
             raise Hold("face_not_found", at=group[stack.planes[0].instance].name)
     for plane in space.planes:
-        if not any(_within(plane, volume) for _, volume in seen.values()):
-            found.uncovered.setdefault(plane.instance, "a single plane of what no volume shows")
+        why = space.reasons[plane.instance]
+        beside_mm = BESIDE_MM if why == TOO_FEW else 0.0
+        if not any(_within(plane, volume, beside_mm) for _, volume in seen.values()):
+            found.uncovered.setdefault(plane.instance, f"planes that make no volume ({why}), of what no volume shows")
 
 
 def _telling(stack: Stack) -> tuple[float, int]:
@@ -196,11 +214,11 @@ def _distinct(stacks: Sequence[Stack]) -> list[Stack]:
     return kept
 
 
-def _within(plane: Plane, volume: Volume) -> bool:
-    """True when the whole plane lies in the volume or less than `BESIDE_MM` beside it."""
+def _within(plane: Plane, volume: Volume, beside_mm: float) -> bool:
+    """True when the whole plane lies in the volume or less than that beside it."""
     corners = np.array([[c, r, 0, 1] for c in (0, plane.columns - 1) for r in (0, plane.rows - 1)], float)
     at = (np.linalg.inv(volume.affine) @ plane.affine() @ corners.T)[:3]
-    margin = (BESIDE_MM / volume.spacing_mm)[:, None]
+    margin = (beside_mm / volume.spacing_mm)[:, None]
     limits = np.array(volume.values.shape[::-1])[:, None] - 1
     return bool(((at >= -margin) & (at <= limits + margin)).all())
 

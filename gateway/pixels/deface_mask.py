@@ -9,12 +9,10 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.pixels.deface_guard import template_guard
 from gateway.pixels.head_template import head_template
 from gateway.volumes import Plane
 
-# Around the template's brain, and straight before it: brains differ after an affine alignment, frontal poles most. One
-# of six heads reached 16.4 mm before the template's; before the brow there is room.
-PROTECT_MM, PROTECT_BEFORE_MM = 11.0, 24.0
 ROOT_MM, BESIDE_EAR_MM = 10.0, 6.0  # further into the head; up, down, forward and back
 NEAR_MM = 12.0  # either side: a plane that comes nowhere nearer to the mask is left without looking at every pixel
 OBLIQUE = 1.6  # the longest way in template mm of one mm along rows and along columns, heads being of different sizes
@@ -125,19 +123,6 @@ def _sample(field: Field, at: NDArray[np.float64]) -> Field:
 
 
 @cache
-def _guard() -> NDArray[np.bool_]:
-    """What is never touched, on the template's grid: within half an ellipsoid before the brain, a ball elsewhere."""
-    from scipy import ndimage
-
-    brain, mm = head_template().brain, head_template().spacing_mm
-    around = ndimage.distance_transform_edt(~brain, sampling=mm) <= PROTECT_MM
-    flat = (mm, mm * PROTECT_MM / PROTECT_BEFORE_MM, mm)  # z, y, x
-    distance, nearest = ndimage.distance_transform_edt(~brain, sampling=flat, return_indices=True)
-    before = nearest[1] >= np.arange(brain.shape[1])[None, :, None]  # y grows to the back
-    return np.asarray(around | ((distance <= PROTECT_MM) & before), bool)
-
-
-@cache
 def ears_with_roots() -> NDArray[np.bool_]:
     """The template's ears and what they grow out of: people's ears begin further in, and lie elsewhere on the head."""
     from scipy import ndimage
@@ -148,9 +133,10 @@ def ears_with_roots() -> NDArray[np.bool_]:
     return np.asarray(grown & ~template.face, bool)
 
 
-def mask_of(to_template: NDArray[np.float64], *, ears: bool) -> Mask:
-    """The mask of a head that was aligned."""
+def mask_of(to_template: NDArray[np.float64], *, ears: bool, protected: NDArray[np.bool_] | None = None) -> Mask:
+    """The mask of a head that was aligned. `protected` as `deface_guard` gives it, the template's by default."""
     template = head_template()
-    protected = _guard()
+    if protected is None:
+        protected = template_guard()
     removed = template.face | ears_with_roots() if ears else template.face
     return Mask(removed & ~protected, protected, to_template)

@@ -6,7 +6,7 @@ what other stages removed from the pixels is not looked at again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,23 +48,26 @@ FAILURES = (
 
 @dataclass(frozen=True)
 class Space:
-    """One frame of reference (or, where none is stated, one series): its volumes and the single planes in it."""
+    """One frame of reference (or, where none is stated, one series): its volumes, the planes that are in none of them,
+    and why not, by number of the instance.
+    """
 
     stacks: tuple[Stack, ...]
     planes: tuple[Plane, ...]
+    reasons: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Numbers of instances: `unplaced` have a frame without a place, `shapes` draw surfaces, `hounsfield` are CT,
-    `emission` are PET and other pictures of a tracer.
+    """Numbers of instances: `unplaced` have a frame without a place (and why), `shapes` draw surfaces, `hounsfield` are
+    CT, `emission` are PET and other pictures of a tracer.
 
     `suspected` are heads, or infants, by their header: evidence against a head counts less there. No header counts as
     evidence that something is no head.
     """
 
     spaces: tuple[Space, ...]
-    unplaced: frozenset[int]
+    unplaced: Mapping[int, str]
     shapes: frozenset[int]
     hounsfield: frozenset[int]
     emission: frozenset[int]
@@ -95,6 +98,7 @@ def survey(group: Sequence[Instance]) -> Survey:
         Space(
             tuple(stack for stack in stacks if _space(stack.planes[0]) == key),
             tuple(stray.plane for stray in strays if stray.plane is not None and _space(stray.plane) == key),
+            {stray.instance: stray.why for stray in strays if stray.plane is not None and _space(stray.plane) == key},
         )
         for key in keys
     )
@@ -108,8 +112,8 @@ def _is_suspected(dataset: Dataset) -> bool:
     return infant or any(word in words for word in HEAD_WORDS)
 
 
-def _unplaced(strays: Sequence[Stray]) -> frozenset[int]:
-    return frozenset(stray.instance for stray in strays if stray.plane is None)
+def _unplaced(strays: Sequence[Stray]) -> dict[int, str]:
+    return {stray.instance: stray.why for stray in strays if stray.plane is None}
 
 
 def _space(plane: Plane) -> tuple[str, str]:

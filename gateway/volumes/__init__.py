@@ -7,6 +7,21 @@ hands in what gives a frame's stored values, so that scrubber and gate each keep
 
 from gateway.volumes.planes import Plane, Unplaced, planes_of
 from gateway.volumes.reading import Volume, read
-from gateway.volumes.stacks import Stack, Stray, only_stack, sort
+from gateway.volumes.stacks import TOO_FEW, Stack, Stray, only_stack, sort
+from gateway.volumes.turning import Turn, tilt, upright
 
-__all__ = ["Plane", "Stack", "Stray", "Unplaced", "Volume", "only_stack", "planes_of", "read", "sort"]
+__all__ = [
+    "TOO_FEW",
+    "Plane",
+    "Stack",
+    "Stray",
+    "Turn",
+    "Unplaced",
+    "Volume",
+    "only_stack",
+    "planes_of",
+    "read",
+    "sort",
+    "tilt",
+    "upright",
+]

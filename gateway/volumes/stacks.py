@@ -21,6 +21,7 @@ MIN_SLICES = 3
 UNEVEN = 0.1  # of the distance of neighbours; positions in the field are rounded to 0.01 mm or worse
 MAX_SHEAR = 0.01  # sideways mm for each mm along the normal; 0.6 degrees of tilt
 SAME_PLACE_MM = 0.01
+TOO_FEW = "too few slices"  # why a localiser is no volume; all other reasons tell of volumes that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def _stacks(group: list[Plane]) -> list[Stack] | str:
             last = heights[index]
         places[-1].append(group[index])
     if len(places) < MIN_SLICES:
-        return "too few slices"
+        return TOO_FEW
     if len({len(place) for place in places}) > 1:
         return "positions repeat unevenly"
     for place in places:
