@@ -126,17 +126,17 @@ def linkage(released: Sequence[Released]) -> dict[str, Any]:
             for one in released
         ]
         mm = released[0].study.spacing_mm[0]
-        for attacker, encode in _attackers(mm).items():
+        for attacker, encode in attackers(mm).items():
             gallery, probes, made = (np.stack([encode(one) for one in some]) for some in (first, before, after))
             out[f"{view}, {attacker}"] = {
-                "before": _rank1(probes, gallery),
-                "after": _rank1(made, gallery),
-                "after, same scan": _rank1(made, probes),
+                "before": rank1(probes, gallery),
+                "after": rank1(made, gallery),
+                "after, same scan": rank1(made, probes),
             }
     return out
 
 
-def _attackers(spacing_mm: float) -> dict[str, Callable[[Floats], Floats]]:
+def attackers(spacing_mm: float) -> dict[str, Callable[[Floats], Floats]]:
     found: dict[str, Callable[[Floats], Floats]] = {
         name: lambda volume, encoder=encoder: on_slices(volume, encoder) for name, encoder in BASELINES.items()
     }
@@ -151,7 +151,7 @@ VIEWS: dict[str, Callable[[Floats, NDArray[np.bool_]], Floats]] = {
 }
 
 
-def _rank1(probes: Floats, gallery: Floats) -> dict[str, float]:
+def rank1(probes: Floats, gallery: Floats) -> dict[str, float]:
     """Row i of both is one person. Ties count against the defender."""
     matrix = distances(probes, gallery, "cosine")
     others = np.where(np.eye(len(matrix), dtype=bool), np.inf, matrix).min(1)

@@ -5,6 +5,7 @@ of its series may leave and who holds the key is the gateway's business.
 """
 
 from models.lesion_anonymiser.anonymise import anonymise
+from models.lesion_anonymiser.carry import carried, kept_of, moved
 from models.lesion_anonymiser.domain import Domain, OutOfDomain, domain_of
 from models.lesion_anonymiser.noise import seeded_noise
 from models.lesion_anonymiser.outline import Outline
@@ -23,7 +24,10 @@ __all__ = [
     "Outline",
     "Settings",
     "anonymise",
+    "carried",
     "domain_of",
+    "kept_of",
+    "moved",
     "parts_of",
     "seeded_noise",
 ]

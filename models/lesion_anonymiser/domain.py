@@ -25,7 +25,7 @@ DOME_MM = 10.0
 BRIGHT = 0.3  # of the card's scale
 SLACK = 0.25  # by which limits are wider than the quantile: training studies are few
 QUANTILE = 0.99
-ONE_SIDED = ("histogram", "reconstruction")  # only too much is wrong
+ONE_SIDED = ("histogram", "reconstruction", "spacing")  # only too much is wrong: fine voxels are averaged
 AXES = ("z", "y", "x")
 PREFIX, HISTOGRAMS = "domain ", "domain.histograms"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from models.lesion_anonymiser import NotAnonymised, seeded_noise
+from models.lesion_anonymiser import Anonymised, Domain, NotAnonymised, Settings, carried, moved, seeded_noise
 from models.lesion_anonymiser.fusion import dilated, fused, must_be_kept, seam
 from models.lesion_anonymiser.generation import shared_noise
 from models.lesion_anonymiser.grid import REACH_MM, Grid
@@ -205,3 +205,38 @@ def test_the_warp_is_a_cubic_spline_through_the_noise_and_fine_grids_do_not_fold
     u = draw_outline(kept, mm, 6.0, seeded_noise(9)).displacement_mm.astype(np.float64)
     jacobian = np.stack([np.stack(np.gradient(one, *mm)) for one in u]) + np.eye(3)[:, :, None, None, None]
     assert np.linalg.det(np.moveaxis(jacobian, (0, 1), (-2, -1))).min() > 0.1
+
+
+def test_finer_voxels_than_those_of_training_are_of_its_kind_and_coarser_ones_are_not() -> None:
+    domain = Domain.fitted([{"spacing z (mm)": 3.0, "head z (mm)": 150.0}], torch.zeros(1, 32))
+    assert not domain.outside({"spacing z (mm)": 0.5, "head z (mm)": 150.0})
+    (outside,) = domain.outside({"spacing z (mm)": 5.0, "head z (mm)": 150.0})
+    assert outside.statistic == "spacing z (mm)"
+    (outside,) = domain.outside({"spacing z (mm)": 3.0, "head z (mm)": 50.0})
+    assert outside.statistic == "head z (mm)"
+
+
+def test_new_anatomy_is_carried_to_a_grid_of_its_own_with_its_own_lesion() -> None:
+    """A ramp along x, read at twice the distance and half a voxel on: known values; the lesion's are the original's."""
+    ramp = np.broadcast_to(np.arange(24, dtype=np.float32) * 10, (20, 22, 24)).copy()
+    matrix = np.diag([2.0, 2.0, 2.0, 1.0])
+    matrix[:3, 3] = 0.5
+    there = moved(ramp, matrix, (9, 10, 11), -1.0)
+    np.testing.assert_allclose(there[4, 4, 1:-1], np.arange(1, 10) * 20.0 + 5, atol=5.1)  # pairs are averaged
+    original = np.full((9, 10, 11), 100.0, np.float32)
+    original[0, 0, 0], original[8, 9, 10] = 0.0, 300.0
+    lesion = np.zeros(original.shape, np.bool_)
+    lesion[4, 5, 5] = True
+    original[lesion] = 123.0
+    head = np.ones(ramp.shape, np.bool_)
+    still = draw_outline(np.zeros(ramp.shape, np.bool_), (1.0, 1.0, 1.0), 0.0, seeded_noise(1))
+    done = Anonymised({}, lesion, lesion, head, still)
+    how = Settings(margin_mm=0.0, border_mm=5.0)
+    out = carried(original, lesion, (2.0, 2.0, 2.0), ramp, done, matrix, how)
+    assert out[4, 5, 5] == 123.0
+    assert abs(out[4, 5, 6] - 123.0) < 40  # it meets the lesion
+    np.testing.assert_allclose(out[0, 0, :], there[0, 0, :])  # far from it nothing but the new anatomy
+    with pytest.raises(NotAnonymised, match="seam"):
+        carried(original * 50, lesion, (2.0, 2.0, 2.0), ramp, done, matrix, Settings(margin_mm=0.0, seam=1e-6))
+    latent = carried(original, lesion, (2.0, 2.0, 2.0), ramp, done, matrix, Settings(mode="latent"))
+    np.testing.assert_array_equal(latent, there.clip(0, 300))

@@ -1,0 +1,58 @@
+"""Reason codes of stages that make new anatomy around a lesion."""
+
+from __future__ import annotations
+
+from gateway.errors.reason import Disposition, Reason
+
+_H = Disposition.HOLD
+
+LESION_REASONS = (
+    Reason(
+        "card_unusable",
+        _H,
+        "the card that the policy's stage names is not there, past its date, or without its weights",
+        "see `deid-gateway models`; put card and weights into HOME/models, then rerun",
+    ),
+    Reason(
+        "no_sequence",
+        _H,
+        "no series of this study is a volume of a sequence that the card can make",
+        "look at the series; rerun under a policy without lesion_preserving, or reject",
+    ),
+    Reason(
+        "lesion_mask_missing",
+        _H,
+        "no segmentation or contour of this study draws a lesion",
+        "send the segmentation into the study, or name its label in the policy (labels); then rerun",
+    ),
+    Reason(
+        "lesion_mask_empty",
+        _H,
+        "what draws the lesion of this study marks no voxel, and nothing says that there is none",
+        "look at the segmentation; send a right one, or reject",
+    ),
+    Reason(
+        "lesion_mask_unusable",
+        _H,
+        "what draws the lesion has no place on the grid of the images",
+        "look at the object; send one drawn on these images, or reject",
+    ),
+    Reason(
+        "lesion_surroundings",
+        _H,
+        "an object shows the anatomy that is replaced, and cannot be changed like the rest",
+        "look at the object; a policy with uncovered: drop leaves such objects out, then rerun; or reject",
+    ),
+    Reason(
+        "outside_domain",
+        _H,
+        "the study is not of the kind that the stage's card was trained on",
+        "look at the statistic named; train a card on such studies, or reject",
+    ),
+    Reason(
+        "not_anonymised",
+        _H,
+        "the anatomy around the lesion could not be replaced as the policy asks",
+        "look at the series and at the place named; another card or policy, or reject",
+    ),
+)
