@@ -96,11 +96,11 @@ def _dicom() -> Iterator[Frame]:
 
 def volumes() -> Iterator[tuple[str, NDArray[np.generic]]]:
     """(name, slices) of heads and brains, axial."""
-    import SimpleITK as sitk  # noqa: N813 - its own name for itself
+    import nibabel as nib
 
     for folder, pattern in (("heads/real", "*.nii.gz"), ("brain_mri/lesjak_long", "P0[13]_study1_*.nii.gz")):
         for path in sorted((SHARED / folder).glob(pattern)):
-            volume = sitk.GetArrayFromImage(sitk.ReadImage(str(path)))
+            volume = np.asarray(nib.load(path).dataobj).T  # slices first
             if volume.ndim == 3:
                 yield path.name, (volume.astype(np.int64) - int(volume.min())).astype(np.uint16)
 

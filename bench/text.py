@@ -7,11 +7,13 @@
 At least `--count` identities of synthetic people, in sixteen looks on single frames and two in cines, and clean frames
 beside them, cleaned under the stage's defaults without a hint in the header. A plant is removed when 98 % of its ink
 is covered; a frame that is held counts as not removed, and as safe. Bounds are Clopper-Pearson, one-sided, 95 %.
-Fonts and words are others than those the stage was improved on; radiographs of the two halves share no person, but
-some of the held-out frames were looked at while building.
+Fonts, words and frames are others than those the stage was improved on, and the two halves share no person: the
+held-out frames were looked at only to mark the text that they had. Once misses of a held-out half are looked at, it
+becomes part of the development half, and a new one is made.
 
-Needs ../shared/data and `pip install -e '.[bench]'` (fonts). Items done are kept in the cache folder under the digest
-of the stage's code, so that a run that was stopped goes on. An item takes two to five CPU seconds.
+Needs ../shared/data and fonts: `pip install -e '.[bench]'`, and those of Debian that bench/text_fonts.py names. Items
+done are kept in the cache folder under the digest of the stage's code, so that a run that was stopped goes on. An item
+takes two to five CPU seconds.
 """
 
 from __future__ import annotations

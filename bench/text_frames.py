@@ -1,6 +1,7 @@
 """Real frames that `bench.text` draws on, and the text that they had before: `text_frames.csv`, checked by eye.
 
-Radiographs of `cxr` (8 bits) and frames of `dicom` (CT, MR, CR, NM, PT, US), in two halves that share no person. A
+Radiographs of `cxr` (8 bits), frames of `dicom` (CT, MR, CR, NM, PT, US) and axial slices of `heads` and `brain_mri`
+(`file:number`), in two halves that share no person. A
 frame is written as an object of one of several kinds, so that a stage meets every form of stored values.
 """
 
@@ -18,12 +19,14 @@ from PIL import Image
 from pydicom import dcmread
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
+from scipy.ndimage import zoom
 
 from gateway.frames import EncodedImage
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 TABLE = Path(__file__).with_suffix(".csv")
 Box = tuple[int, int, int, int]  # top, left, bottom, right
+SCREEN_PX = 640  # the longer side of an enlarged slice
 SECONDARY_CAPTURE = "1.2.840.10008.5.1.4.1.1.7"
 
 
@@ -80,7 +83,10 @@ def _boxes(cell: str) -> list[Box]:
 
 def pixels(frame: Frame) -> NDArray[np.float64]:
     """(rows, columns) in 0..1, light where a viewer shows light."""
-    path = SHARED / frame.file
+    name, _, at = frame.file.partition(":")
+    path = SHARED / name
+    if at:
+        return _slice(path, int(at))
     if path.suffix == ".png":
         with Image.open(path) as image:
             return np.asarray(image.convert("L"), np.float64) / 255
@@ -93,6 +99,16 @@ def pixels(frame: Frame) -> NDArray[np.float64]:
     low, high = np.percentile(grey, (0.1, 99.9))
     unit = np.clip((grey - low) / max(high - low, 1), 0, 1)
     return 1 - unit if photometric == "MONOCHROME1" else unit
+
+
+def _slice(path: Path, at: int) -> NDArray[np.float64]:
+    """One axial slice of a volume, head up, enlarged as a screen shows it."""
+    import nibabel as nib
+
+    across = np.asarray(nib.as_closest_canonical(nib.load(path)).dataobj[:, :, at], np.float32)[::-1, ::-1].T
+    larger = zoom(across, SCREEN_PX / max(across.shape), order=1)
+    low, high = np.percentile(larger, (0.1, 99.9))
+    return np.clip((larger.astype(np.float64) - low) / max(float(high - low), 1e-6), 0, 1)
 
 
 def stored_values(picture: NDArray[np.float64], form: Form, order: NDArray[np.uint8]) -> NDArray[np.generic]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-from bench.text_fonts import FONTS, HAND, PRINT, ink
+from bench.text_fonts import HAND, PRINT, fonts_for, ink
 from bench.text_words import CJK, CYRILLIC, LATIN, line, person
 
 Array = NDArray[np.generic]
@@ -106,8 +106,11 @@ def plant(
     """
     rows, columns = frame.shape[:2]
     height = random.randint(*style.height_px)
-    words = line(person(half, style.script, random), random)
-    font = random.choice(FONTS[half, style.script, style.font])
+    fonts: list[str] = []
+    while not fonts:  # no font has a simplified surname and a Korean given name
+        words = line(person(half, style.script, random), random)
+        fonts = fonts_for(words, half, style.script, style.font)
+    font = random.choice(fonts)
     mask = ink(words, font, height, smooth=style.smooth)
     mask = np.rot90(mask, random.choice(style.quarter_turns)).copy()
     margin = height // 2 + 3

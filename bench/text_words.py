@@ -1,6 +1,7 @@
 """What `bench.text` plants: synthetic people, and the lines in which devices burn them in. All invented.
 
 Two sets of words that share none: `development` is what the stage may be improved on, `held-out` what it is judged by.
+Held-out words that misses were looked at with become development words, and new ones take their place.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ _SURNAMES = {
         "Quillon",
         "Marchetta",
         "Ostbye",
-    ],
-    (HELD_OUT, LATIN): [
         "Vexlund",
         "Abarquez",
         "Thornbrook",
@@ -34,23 +33,86 @@ _SURNAMES = {
         "Fairgood",
         "Mbeki",
     ],
-    (DEVELOPMENT, CYRILLIC): ["Лебедкин", "Сорокина", "Журавский", "Полякова"],
-    (HELD_OUT, CYRILLIC): ["Воронцова", "Гришин", "Ермолаев", "Щукина", "Фадеев", "Цветаева"],
-    (DEVELOPMENT, CJK): ["佐藤", "高橋", "王", "陳"],
-    (HELD_OUT, CJK): ["渡辺", "小林", "张", "李", "吉田", "周"],
+    (HELD_OUT, LATIN): [
+        "Brannigan",
+        "Oyelaran",
+        "Castellane",
+        "Grzybek",
+        "Hollingsed",
+        "Iversholm",
+        "Delacroix",
+        "Tremblett",
+        "Yilmazer",
+        "Ferreiro",
+        "Quackenbusch",
+        "Nakamori",
+        "Uddin",
+        "Sokolsky",
+    ],
+    (DEVELOPMENT, CYRILLIC): [
+        "Лебедкин",
+        "Сорокина",
+        "Журавский",
+        "Полякова",
+        "Воронцова",
+        "Гришин",
+        "Ермолаев",
+        "Щукина",
+        "Фадеев",
+        "Цветаева",
+    ],
+    (HELD_OUT, CYRILLIC): ["Белоусов", "Кириллова", "Никитин", "Рыбакова", "Хомяков", "Яковлева", "Эйдман"],
+    (DEVELOPMENT, CJK): ["佐藤", "高橋", "王", "陳", "渡辺", "小林", "张", "李", "吉田", "周", "박", "이"],
+    (HELD_OUT, CJK): ["田中", "松本", "山口", "刘", "杨", "赵", "木村", "김", "최"],
 }
 _GIVEN = {
-    (DEVELOPMENT, LATIN): ["Torvald", "Ines", "Quentin", "Brigida", "Olaf", "Maren"],
-    (HELD_OUT, LATIN): ["Hedda", "Ruben", "Calista", "Ivo", "Perpetua", "Lionel", "Soraya", "Gwen"],
-    (DEVELOPMENT, CYRILLIC): ["Иван", "Мария", "Олег"],
-    (HELD_OUT, CYRILLIC): ["Анна", "Борис", "Юлия", "Дмитрий"],
-    (DEVELOPMENT, CJK): ["太郎", "花子", "小明", "美玲"],
-    (HELD_OUT, CJK): ["健一", "恵子", "伟强", "丽华", "直樹"],
+    (DEVELOPMENT, LATIN): [
+        "Torvald",
+        "Ines",
+        "Quentin",
+        "Brigida",
+        "Olaf",
+        "Maren",
+        "Hedda",
+        "Ruben",
+        "Calista",
+        "Ivo",
+        "Perpetua",
+        "Lionel",
+        "Soraya",
+        "Gwen",
+    ],
+    (HELD_OUT, LATIN): [
+        "Astrid",
+        "Emeka",
+        "Noor",
+        "Philippa",
+        "Tobias",
+        "Xiomara",
+        "Leif",
+        "Wanda",
+        "Bjarne",
+        "Dolores",
+    ],
+    (DEVELOPMENT, CYRILLIC): ["Иван", "Мария", "Олег", "Анна", "Борис", "Юлия", "Дмитрий"],
+    (HELD_OUT, CYRILLIC): ["Павел", "Елена", "Сергей", "Татьяна", "Фёдор"],
+    (DEVELOPMENT, CJK): ["太郎", "花子", "小明", "美玲", "健一", "恵子", "伟强", "丽华", "直樹", "서연", "지훈"],
+    (HELD_OUT, CJK): ["翔太", "美咲", "建国", "秀英", "大輔", "民洙", "민수", "영희"],
 }
 _PLACES = {
-    DEVELOPMENT: ("ST. ODILE HOSPITAL", "Klinikum Fernbach", "MERCY POINT IMAGING"),
-    HELD_OUT: ("HARROWGATE GENERAL", "Centre Medical Valmont", "Northmoor Clinic", "LAKESIDE RADIOLOGY"),
+    DEVELOPMENT: (
+        *("ST. ODILE HOSPITAL", "Klinikum Fernbach", "MERCY POINT IMAGING", "HARROWGATE GENERAL"),
+        *("Centre Medical Valmont", "Northmoor Clinic", "LAKESIDE RADIOLOGY"),
+    ),
+    HELD_OUT: (
+        "BRIDGEWATER INFIRMARY",
+        "Ospedale San Vito",
+        "Ashdown Diagnostics",
+        "PRAIRIE VIEW MRI",
+        "CHU Bellerive",
+    ),
 }
+_PREFIXES = {DEVELOPMENT: ("", "", "MR", "P-", "H", "PID", "X", "KH-"), HELD_OUT: ("", "", "NHS", "A-", "UR", "No.")}
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 
 
@@ -69,7 +131,7 @@ class Person:
 def person(half: str, script: str, random: Random) -> Person:
     """Somebody who does not exist."""
     digits = "".join(random.choice("0123456789") for _ in range(random.randint(5, 9)))
-    prefix = random.choice(("", "", "MR", "P-", "H") if half == DEVELOPMENT else ("", "", "PID", "X", "KH-"))
+    prefix = random.choice(_PREFIXES[half])
     return Person(
         random.choice(_SURNAMES[half, script]),
         random.choice(_GIVEN[half, script]),

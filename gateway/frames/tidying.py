@@ -90,9 +90,17 @@ def _kinds(image: EncodedImage, frame: int, canonical: Canonical | None) -> list
     values = values_of(words, at)
     if may_hide and not _follows(words, values, at):
         kinds.append(UNUSED_BITS)
-    if not np.array_equal(_canonical(image, values, canonical), values, equal_nan=layout.kind == "f"):
+    if not _same_bits(_canonical(image, values, canonical), values):
         kinds.append(ALTERED)
     return kinds
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    """Floats by their bits: there are many ways to write what is no number, and two to write zero."""
+    if one is other:
+        return True
+    bits = f"u{one.dtype.itemsize}" if one.dtype.kind == "f" else one.dtype
+    return np.array_equal(one.view(bits), other.view(bits))
 
 
 def _canonical(image: EncodedImage, values: Array, canonical: Canonical | None) -> Array:

@@ -106,7 +106,10 @@ def stored_values(layout: Layout, words: Words) -> NDArray[np.int64]:
 
 
 def unused_bits(layout: Layout, words: Words) -> NDArray[np.int64] | None:
-    """The bits outside BitsStored, put together; None when there are none, or when they only carry on the sign."""
+    """The bits outside BitsStored, put together; None when there are none, or when they only carry on the sign.
+
+    Where most of them carry on the sign, what is given is where they do not.
+    """
     if layout.kind == "float" or layout.stored == layout.allocated:
         return None
     whole = words.astype(np.int64)
@@ -117,8 +120,10 @@ def unused_bits(layout: Layout, words: Words) -> NDArray[np.int64] | None:
         if above.min() == above.max():
             return None
         sign = (whole >> layout.high) & 1
-        if np.array_equal(above, sign * ((1 << (layout.allocated - layout.high - 1)) - 1)):
+        carried = above ^ sign * ((1 << (layout.allocated - layout.high - 1)) - 1)
+        if not carried.any():
             return None
+        above = min(above, carried, key=np.count_nonzero)
     return np.asarray(above << low | below, np.int64)
 
 

@@ -2,8 +2,9 @@
 
 A view is (rows, columns) of float32 in the frame's own values. Colour gives two, the brightest and the darkest of its
 channels, because text may differ from its background in one channel only; a palette gives its indices too, because
-another palette shows what this one hides. Bits that no viewer shows are a view of their own. Polarity does not matter
-(MONOCHROME1): `flat` and the readers take both.
+another palette shows what this one hides. Bits that no viewer shows are a view of their own; so are, of floats, the
+many ways to write what is no number and the two to write zero. Polarity does not matter (MONOCHROME1): `flat` and the
+readers take both.
 
     window   the range between two extreme percentiles, as a viewer would open the frame
     flat     each pixel against mean and spread of its surroundings: text a few values above its background comes out
@@ -19,12 +20,17 @@ from numpy.typing import NDArray
 
 from gateway.gate.decoding import Words, stored_values, unused_bits
 from gateway.gate.pixel_layout import Layout, Unseen
+from gateway.gate.pixel_palettes import expanded
 from gateway.gate.walk import Leaf, tag_path
 
 Grey = NDArray[np.float32]
 Shown = NDArray[np.uint8]
 
-PALETTES = ((0x00281101, 0x00281201), (0x00281102, 0x00281202), (0x00281103, 0x00281203))  # descriptor, data
+PALETTES = (  # descriptor, data, data in segments
+    (0x00281101, 0x00281201, 0x00281221),
+    (0x00281102, 0x00281202, 0x00281222),
+    (0x00281103, 0x00281203, 0x00281223),
+)
 TAIL_PERCENT = 0.2
 SURROUNDINGS = 12.0  # pixels, sigma: a few letters wide
 FLAT_SPREADS = 3.0  # how many spreads to either side make black and white
@@ -38,6 +44,7 @@ def views(layout: Layout, words: Words, palette: NDArray[np.float32] | None = No
         finite = np.isfinite(whole)
         lowest = float(whole[finite].min()) if finite.any() else 0.0
         values: NDArray[np.generic] = np.where(finite, whole, np.float32(lowest))
+        yield from _alike(words)
     else:
         values = stored_values(layout, words)
         hidden = unused_bits(layout, words)
@@ -48,6 +55,17 @@ def views(layout: Layout, words: Words, palette: NDArray[np.float32] | None = No
     yield from _channels("values", values)
     if palette is not None and layout.samples == 1:
         yield from _channels("palette", palette[np.clip(values.astype(np.int64), 0, len(palette) - 1)])
+
+
+def _alike(words: Words) -> Iterator[tuple[str, Grey]]:
+    """Floats that differ in their bits alone (IEEE 754, 6.2 and 6.3): which pattern each of them has."""
+    bits = np.ascontiguousarray(words.astype(words.dtype.newbyteorder("="))).view(f"u{words.dtype.itemsize}")
+    for name, alike in (("what is no number", np.isnan(words)), ("zeros", words == 0)):
+        patterns, which = np.unique(bits[alike], return_inverse=True)
+        if len(patterns) > 1:
+            plane = np.zeros(words.shape, np.float32)
+            plane[alike] = which + (0 if alike.all() else 1)
+            yield from _channels(name, plane)
 
 
 def _channels(name: str, values: NDArray[np.generic]) -> Iterator[tuple[str, Grey]]:
@@ -77,19 +95,30 @@ def palette_of(layout: Layout, by_path: Mapping[str, Leaf]) -> NDArray[np.float3
         return None
     columns = []
     order = ">" if layout.big else "<"
-    for descriptor, data in PALETTES:
+    for descriptor, data, segments in PALETTES:
         head = by_path.get(layout.prefix + tag_path(descriptor))
-        body = by_path.get(layout.prefix + tag_path(data))
+        whole, parts = (by_path.get(layout.prefix + tag_path(tag)) for tag in (data, segments))
+        body = parts if whole is None else whole
         if head is None or body is None or head.size < 6:
             raise Unseen(layout.place, "a palette that cannot be read")
         count, first, bits = np.frombuffer(head.raw[:6], f"{order}u2").tolist()
         count = count or 1 << 16
         first = first - 0x10000 if layout.signed and first & 0x8000 else first
-        if body.size in (count, count + count % 2) and bits == 8:
-            table = np.frombuffer(body.raw, np.uint8)[:count]
+        if bits != 8 and body.size % 2:
+            raise Unseen(layout.place, "a palette that cannot be read")
+        wide = np.frombuffer(body.raw, np.uint8 if bits == 8 else f"{order}u2")
+        if whole is None:
+            try:
+                table = np.array(expanded(wide.tolist()))
+            except ValueError:
+                raise Unseen(layout.place, "a palette that cannot be read") from None
+        elif body.size in (count, count + count % 2) and bits == 8:
+            table = wide[:count]
         elif body.size == 2 * count:
             table = np.frombuffer(body.raw, f"{order}u2")
         else:
+            raise Unseen(layout.place, "a palette that cannot be read")
+        if len(table) != count or (whole is not None and parts is not None):
             raise Unseen(layout.place, "a palette that cannot be read")
         if first < 0 or first > 0xFFFF:
             raise Unseen(layout.place, "a palette that cannot be read")

@@ -11,6 +11,7 @@ from gateway.pixels.deface import Deface
 from gateway.pixels.documents import Documents
 from gateway.pixels.estimates import run_stage
 from gateway.pixels.hidden import HiddenPixels
+from gateway.pixels.lesion_preserving import LesionPreserving
 from gateway.pixels.stage import Estimate, Instance, Scope, Stage, Work
 from gateway.pixels.transcode import Transcode
 
@@ -19,6 +20,7 @@ STAGES: dict[str, type] = {
     "deface": Deface,
     "documents": Documents,
     "hidden_pixels": HiddenPixels,
+    "lesion_preserving": LesionPreserving,
     "transcode": Transcode,
 }
 

@@ -27,7 +27,7 @@ from gateway.pixels.regions import (
 )
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
 from gateway.pixels.text_engine import engine
-from gateway.pixels.text_look import Judge, Kind
+from gateway.pixels.text_judge import Judge, Kind
 from gateway.pixels.text_pages import LINES, is_page
 from gateway.pixels.text_series import SeriesStack, stacks_of
 from gateway.pixels.text_stack import look_through
@@ -53,7 +53,7 @@ class BurnedInText:
     rules and words, so that it is part of the policy; a policy or a snapshot that names another one does not load.
     """
 
-    VERSION: ClassVar[str] = "2"
+    VERSION: ClassVar[str] = "3"
     SCOPE: ClassVar[Scope] = Scope.SERIES
 
     detector: Literal["ocr"] = "ocr"

@@ -55,17 +55,16 @@ def _page(page: Any) -> Page:
     width, height = page.get_size()
     if not 0 < width * height * SCALE * SCALE <= MAX_PAGE_PIXELS:
         raise Hold("encapsulated_document", at=DOCUMENT)
-    shown = np.ascontiguousarray(page.render(scale=SCALE, rev_byteorder=True).to_numpy()[..., :3])
+    bitmap = page.render(scale=SCALE, rev_byteorder=True)
+    shown = np.ascontiguousarray(bitmap.to_numpy()[..., :3])
     if shown.ndim == 2:
         shown = np.repeat(shown[..., None], 3, 2)
-    layer = page.get_textpage()
+    layer, where = page.get_textpage(), bitmap.get_posconv(page)  # which knows of turned and of cropped pages
     texts = []
     for index in range(layer.count_rects()):
         left, bottom, right, top = layer.get_rect(index)
-        place = (
-            *(int((height - top) * SCALE) - MARGIN, int(left * SCALE) - MARGIN),
-            *(int((height - bottom) * SCALE) + 1 + MARGIN, int(right * SCALE) + 1 + MARGIN),
-        )
+        across, down = zip(where.to_bitmap(left, top), where.to_bitmap(right, bottom), strict=True)
+        place = min(down) - MARGIN, min(across) - MARGIN, max(down) + 1 + MARGIN, max(across) + 1 + MARGIN
         texts.append((_inside(place, shown.shape[:2]), layer.get_text_bounded(left, bottom, right, top)))
     return Page(shown, (width, height), tuple(texts))
 

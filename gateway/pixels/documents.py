@@ -25,7 +25,8 @@ from gateway.pixels.document_pages import Place, pages_of, pdf_of
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
 from gateway.pixels.text_engine import engine
 from gateway.pixels.text_ground import covered
-from gateway.pixels.text_look import Judge, Kind, look
+from gateway.pixels.text_judge import Judge, Kind
+from gateway.pixels.text_look import look
 from gateway.pixels.text_words import Hints, Kept, folded, hints_of, shipped_kept
 from gateway.policy import HeaderPolicy
 from gateway.policy.document import Faulty

@@ -2,7 +2,8 @@
 
 Palette: values whose entries agree in the eight bits that are displayed become the first of them (PS3.3 C.7.6.3.1.5,
 C.7.6.3.1.6). Padding: values of the padding range, which are no picture, become the padding value (PS3.3 C.7.5.1.1.2).
-Neither changes what any viewer shows. Segments are not touched: there a value is a name, not a shade.
+Floats: all that is no number becomes as the first such value of its frame, and both zeros one (IEEE 754, 6.2 and 6.3).
+None of it changes what any viewer shows. Segments are not touched: there a value is a name, not a shade.
 """
 
 from __future__ import annotations
@@ -28,9 +29,21 @@ def look_alikes(image: EncodedImage) -> Canonical | None:
         return None
     if layout.photometric == "PALETTE COLOR":
         return _palette(image, layout)
-    if layout.samples == 1 and layout.kind != "f":
+    if layout.kind == "f":
+        return one_way_to_write
+    if layout.samples == 1:
         return _padding(image, layout)
     return None
+
+
+def one_way_to_write(stored: Array) -> Array:
+    """Floats with one pattern of bits for what is no number, and one for zero."""
+    bits = stored.view(f"u{stored.dtype.itemsize}")
+    nothing = np.isnan(stored)
+    same = np.where(stored == 0, bits.dtype.type(0), bits)
+    if nothing.any():
+        same[nothing] = bits[nothing][0]
+    return same.view(stored.dtype)
 
 
 def _palette(image: EncodedImage, layout: Layout) -> Canonical | None:

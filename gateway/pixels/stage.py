@@ -39,10 +39,13 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a stage works with. `seed`: 32 bytes keyed by project, study and stage; nobody without the key has it."""
+    """What a stage works with. `seed`: 32 bytes keyed by project, study and stage; nobody without the key has it.
+    `models`: a folder of cards of the site's own, beside those that ship.
+    """
 
     policy: Policy
     seed: bytes
+    models: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

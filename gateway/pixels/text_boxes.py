@@ -14,6 +14,7 @@ GHOST = 0.3  # share of a line that lies on what was covered: it is no line of i
 LINE_LONG, LINE_HIGH, LINE_SHARED = 1.5, 1.35, 0.6  # what continues a line: its shape, height and level
 LINE_OVER = 0.6  # of its length: lying more on a line, it does not go on where that ends
 BRIDGE_LONG, BRIDGE_SHARED = 3, 0.75  # gap in a line, for its height, and how far its parts are on one level
+ASIDE, DOWN, LEAST_MARGIN_PX = 0.4, 0.12, 2  # of a line's height, along it and across it
 SLANT, MAX_PIECES = 0.15, 24  # a line that rises by more than this share of its height is boxed in pieces
 
 
@@ -32,7 +33,7 @@ def places_of(line: Line, shape: tuple[int, ...]) -> list[Place]:
     high = min(along, across)
     pieces = max(1, min(MAX_PIECES, int(np.ceil(slant / max(1.0, SLANT * high)))))
     cuts = np.linspace(0, 1, pieces + 1)
-    aside, down = 0.4 * high + 2, 0.12 * high + 2
+    aside, down = ASIDE * high + LEAST_MARGIN_PX, DOWN * high + LEAST_MARGIN_PX
     found = []
     for start, end in pairwise(cuts):
         corners = np.array(

@@ -46,6 +46,17 @@ class Line:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One sign of a line: its middle as a share of the line's length, how sure it is that there is one (0 to 1), and
+    how sure which one it is (0 to 1).
+    """
+
+    at: float
+    sure: float
+    known: float
+
+
 class Engine:
     """`passes` counts how often the detector ran in this process."""
 
@@ -80,6 +91,23 @@ class Engine:
             turned = self._recogniser([np.rot90(crops[at], 2).copy() for at in doubtful])[0]
             for at, other in zip(doubtful, turned, strict=True):
                 found[at] = max(found[at], other, key=lambda one: one[1])
+        return found
+
+    def signs(self, line: Bytes) -> list[Sign]:
+        """The signs of one upright line (rows, columns, 3), in order; of spaces none."""
+        rows, columns = self._recogniser.rec_image_shape[1:3]
+        long = line.shape[1] / line.shape[0]
+        widest = max(long, columns / rows)
+        planes = self._recogniser.resize_norm_img(line, widest)[None].astype(np.float32)
+        shares = np.asarray(self._recogniser.session(planes)[0][0], np.float32)  # (steps, blank, signs and space)
+        steps = max(1, round(len(shares) * long / widest))  # behind them is padding
+        best = shares[:steps].argmax(1)
+        found = []
+        for at in range(steps):
+            said = 0 < best[at] < shares.shape[1] - 1
+            if said and (at == 0 or best[at] != best[at - 1]):
+                sure = 1 - float(shares[at, 0]) - float(shares[at, -1])
+                found.append(Sign((at + 0.5) / steps, sure, float(shares[at, best[at]])))
         return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gateway.pixels.text_look import Hit
+from gateway.pixels.text_judge import Hit
 
 Bytes = NDArray[np.uint8]
 

@@ -18,6 +18,7 @@ Place = tuple[int, int, int, int]  # top, left, bottom, right, half open
 LOCAL_PX, LOCAL_FLOOR, LOCAL_SPAN = 41, 0.02, 6.0
 EDGE_PX, EDGE_BLUR_PX = 3, 7  # beside a place: what it is carried on from, without streaks
 GRAIN_PX = 12  # beside a place: what its noise is taken from
+SOLID = 0.35  # of a sign's longer side: no stroke is as thick
 GRAIN_SPREADS = 2.5  # noise that stands out by more is a stroke, and none of it
 
 
@@ -101,3 +102,15 @@ def _blurred(values: NDArray[np.float32]) -> NDArray[np.float32]:
     import cv2
 
     return np.asarray(cv2.blur(values, (LOCAL_PX, LOCAL_PX)), np.float32).reshape(values.shape)
+
+
+def is_solid(sign: Bytes) -> bool:
+    """Whether what was read as one sign (rows, columns, 3) is a filled shape: an implant, a shutter, a corner."""
+    import cv2
+
+    grey = np.ascontiguousarray(sign.max(2))
+    _, light = cv2.threshold(grey, 0, 1, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
+    edge = np.concatenate([light[0], light[-1], light[:, 0], light[:, -1]])
+    ink = 1 - light if float(edge.mean()) > 0.5 else light
+    thick = 2 * float(cv2.distanceTransform(ink, cv2.DIST_L2, 3).max())
+    return bool(thick >= SOLID * max(grey.shape))

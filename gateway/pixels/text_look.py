@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,82 +15,24 @@ from numpy.typing import NDArray
 from gateway.pixels.text_boxes import continues, covered_share, gap_of, on_known, places_of
 from gateway.pixels.text_ends import drawn_out
 from gateway.pixels.text_engine import Engine, Line
-from gateway.pixels.text_ground import LOCAL_FLOOR, Place, blended, local_contrast
+from gateway.pixels.text_ground import LOCAL_FLOOR, Place, blended, is_solid, local_contrast
+from gateway.pixels.text_judge import CLEAR, HALF_READ, READ, SURE, Hit, Judge, Kind, most_high
 from gateway.pixels.text_opinion import second_opinion
+from gateway.pixels.text_reach import reached
 from gateway.pixels.text_sheet import ReadLine, read_lines
-from gateway.pixels.text_words import MIN_FUZZY, MIN_HINT, Hints, Kept, folded
+from gateway.pixels.text_words import MIN_FUZZY, folded
 
 Bytes = NDArray[np.uint8]
 
 FLOOR = 0.3  # of the detector: below is nothing
-SURE, SURE_ONE = 0.5, 0.8  # a line, or a single sign, seen so clearly that it is text when it can be read
-READ_ONE, READ_TWO, READ = 0.9, 0.8, 0.6  # how well one sign, two signs and more must be read: blobs look like O and 8
-CLEAR, HALF_READ = 0.85, 0.4  # seen so clearly, a long line is text in a script that the recogniser lacks
-DOUBTFUL, HARDLY_READ, UNREAD = 0.7, 0.35, 0.8  # somebody must look at such a line
-CERTAIN = 0.8  # how well a line must be read to be kept
-ALONE_LONG, DOUBTFUL_LONG, UNREAD_LONG = 2.5, 2.5, 4.0  # times as long as high
+UNREAD, UNREAD_LONG = 0.8, 4.0  # seen so clearly and times as long as high, somebody must look at a line
 BRIDGE_STRENGTH, BRIDGED = 0.75, 0.6  # of a gap in a line, for that of its parts; share that is no gap any more
-HIGH, HIGH_PX = 0.12, 32  # of the picture's side, and at least: higher print must be read well and have several signs
 REST, SEEN, FEW_SIGNS = 0.2, 0.6, 2  # how well the rest of a line must be read, or seen; so few signs may be blobs
+REST_LONG = 1.6  # times as long as high: more than a sign or two must be read half as well as a line of its own
+SIGNS, SIGN = 5, 0.85  # so many signs of whatever script, so surely seen, are a line
 SIDE_PX, MIN_SCALE, MAX_SCALE = 1024, 0.75, 2.0
 ASK_LONG, OPINION, OPINION_SIGNS = 2.0, 0.75, 4  # which lines tesseract is asked about, and when it is believed
 NOISE_FLOOR = 0.002  # of the range: deep pixels show less than 8 bits can
-
-
-class Kind(StrEnum):
-    """What a line is."""
-
-    TEXT = "text"
-    HINT = "hint"  # a word of the header
-    KEPT = "kept"  # read well, and everybody has it
-    UNCERTAIN = "uncertain"
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One line: where (with the margin that covers its glyphs and shadows), what, and how sure the detector is."""
-
-    place: Place
-    kind: Kind
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Decides what a line is. `keep` is None where all text goes."""
-
-    hints: Hints
-    keep: Kept | None = None
-
-    def kind(self, line: Line, text: str, sure: float, side: float) -> Kind | None:
-        """None for what is no text. `side` is that of a square as large as the picture."""
-        if sure >= READ / 2 and self.hints.in_line(text, MIN_HINT if sure >= READ else MIN_FUZZY):
-            return Kind.HINT
-        signs = len(folded(text))
-        if line.score >= (SURE if signs > 1 else SURE_ONE) and _is_read(signs, sure, line, side):
-            if self.keep is not None and sure >= CERTAIN and self.keep.covers(text, self.hints):
-                return Kind.KEPT
-            return Kind.TEXT
-        long = max(line.sides) / max(1.0, min(line.sides))
-        if min(line.sides) > _most_high(side):
-            return None
-        if signs < 2:
-            return None
-        if line.score >= CLEAR and sure >= HALF_READ and signs > 2 and long >= ALONE_LONG:
-            return Kind.TEXT
-        if line.score >= DOUBTFUL and sure >= HARDLY_READ and long >= DOUBTFUL_LONG:
-            return Kind.UNCERTAIN
-        return None
-
-
-def _is_read(signs: int, sure: float, line: Line, side: float) -> bool:
-    if min(line.sides) > _most_high(side):
-        return signs > 3 and sure >= READ_TWO
-    return signs > 0 and sure >= {1: READ_ONE, 2: READ_TWO}.get(signs, READ)
-
-
-def _most_high(side: float) -> float:
-    return max(HIGH * side, HIGH_PX)
 
 
 def scale_of(shape: tuple[int, ...]) -> float:
@@ -108,7 +49,7 @@ def look(shown: Bytes, engine: Engine, judge: Judge, *, deep: NDArray[np.float32
     (first,) = judged([picture], engine, judge, scale)
     values, floor = values_of(picture, deep)
     (second,) = judged([rest_of(values, first, floor)], engine, judge, scale, [first])
-    return completed([*first, *second], values)
+    return completed([*first, *second], picture, values, floor, engine)
 
 
 def in_colour(shown: Bytes) -> Bytes:
@@ -128,9 +69,17 @@ def rest_of(values: NDArray[np.float32], hits: Sequence[Hit], floor: float) -> B
     return local_contrast(blended(values, [hit.place for hit in hits]), floor)
 
 
-def completed(hits: Sequence[Hit], values: NDArray[np.float32]) -> list[Hit]:
-    """Lines to their ends, with what lies between their parts."""
-    drawn = [hit if hit.kind is Kind.KEPT else replace(hit, place=drawn_out(values, hit.place)) for hit in hits]
+def completed(
+    hits: Sequence[Hit], picture: Bytes, values: NDArray[np.float32], floor: float, engine: Engine
+) -> list[Hit]:
+    """Lines of a picture (rows, columns, 3) to their ends, with what lies between their parts."""
+    if not hits:
+        return []
+    shown = picture, local_contrast(values, floor)
+    drawn = []
+    for hit in hits:
+        place = reached(shown, hit.place, engine) if hit.kind in (Kind.TEXT, Kind.HINT) else hit.place
+        drawn.append(hit if hit.kind is Kind.KEPT else replace(hit, place=drawn_out(values, place)))
     return drawn + list(_bridges(drawn, values))
 
 
@@ -172,7 +121,8 @@ def judged(
     for at, (picture, lines) in enumerate(zip(pictures, read_lines(pictures, engine, scale, FLOOR), strict=True)):
         area = side or float(np.sqrt(picture.shape[0] * picture.shape[1]))
         before = known[at] if known else None
-        found.append(_joined([_seen(line, picture.shape, judge, area, before) for line in lines], before))
+        seen = [_seen(line, picture.shape, engine, judge, area, before) for line in lines]
+        found.append(_joined(seen, before))
     return found
 
 
@@ -184,9 +134,18 @@ class _Seen:
     kind: Kind | None
     score: float
     sure: float
+    long: float  # times as long as high
+
+    def may_be_rest(self, seen: float) -> bool:
+        """Whether this is text where a line goes on. `seen` is how clearly one must be seen that is not read."""
+        if self.kind not in (None, Kind.UNCERTAIN) or (self.long > REST_LONG and self.sure < HALF_READ):
+            return False
+        return self.sure >= REST or self.score >= seen
 
 
-def _seen(read: ReadLine, shape: tuple[int, ...], judge: Judge, side: float, known: Sequence[Hit] | None) -> _Seen:
+def _seen(
+    read: ReadLine, shape: tuple[int, ...], engine: Engine, judge: Judge, side: float, known: Sequence[Hit] | None
+) -> _Seen:
     line, sure = read.line, read.sure
     kind = judge.kind(line, read.text, sure, side)
     if kind in (None, Kind.UNCERTAIN):  # a block goes with any line of it
@@ -199,9 +158,14 @@ def _seen(read: ReadLine, shape: tuple[int, ...], judge: Judge, side: float, kno
         if known is None and line.score >= UNREAD and _is_long(line, UNREAD_LONG, side):
             kind = Kind.UNCERTAIN  # a script that the recogniser makes nothing of
         kind = _asked(read, kind, judge, side)
+        if kind is Kind.UNCERTAIN and _has_signs(read, engine):
+            kind = Kind.TEXT
         if known is not None and kind is Kind.UNCERTAIN and line.score < CLEAR:
             kind = None  # local contrast makes lines of what is none
-    return _Seen(places_of(line, shape), kind, round(line.score, 3), sure)
+    if kind is Kind.TEXT and len(folded(read.text)) == 1 and is_solid(read.cut_out()):
+        kind = None
+    long = max(line.sides) / max(1.0, min(line.sides))
+    return _Seen(places_of(line, shape), kind, round(line.score, 3), sure, long)
 
 
 def _joined(lines: Sequence[_Seen], known: Sequence[Hit] | None) -> list[Hit]:
@@ -209,7 +173,7 @@ def _joined(lines: Sequence[_Seen], known: Sequence[Hit] | None) -> list[Hit]:
     hits = [Hit(place, one.kind, one.score) for one in lines if one.kind is not None for place in one.places]
     text = [hit.place for hit in (*(known or ()), *hits) if hit.kind in (Kind.TEXT, Kind.HINT)]
     least = SEEN if known is None else CLEAR  # local contrast makes much of little
-    open_ = [one for one in lines if one.kind in (None, Kind.UNCERTAIN) and (one.sure >= REST or one.score >= least)]
+    open_ = [one for one in lines if one.may_be_rest(least)]
     while True:
         rest = [one for one in open_ if any(continues(place, before) for place in one.places for before in text)]
         if not rest:
@@ -222,7 +186,17 @@ def _joined(lines: Sequence[_Seen], known: Sequence[Hit] | None) -> list[Hit]:
 
 
 def _is_long(line: Line, long: float, side: float) -> bool:
-    return max(line.sides) >= long * min(line.sides) and min(line.sides) <= _most_high(side)
+    return max(line.sides) >= long * min(line.sides) and min(line.sides) <= most_high(side)
+
+
+def _has_signs(read: ReadLine, engine: Engine) -> bool:
+    """Whether the recogniser sees signs in a line, of a script that it need not know."""
+    upright = read.cut_out()
+    for picture in (upright, np.rot90(upright, 2).copy()):
+        sure = [sign.sure for sign in engine.signs(picture)]
+        if len(sure) >= SIGNS and sum(sure) >= SIGN * len(sure):
+            return True
+    return False
 
 
 def _asked(read: ReadLine, kind: Kind | None, judge: Judge, side: float) -> Kind | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gateway.pixels.text_boxes import covered_share
 from gateway.pixels.text_frames import FrameHit, Stack, away_from
 from gateway.pixels.text_ground import Place
-from gateway.pixels.text_look import Hit
+from gateway.pixels.text_judge import Hit
 
 Bytes = NDArray[np.uint8]
 

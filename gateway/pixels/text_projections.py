@@ -16,16 +16,8 @@ from numpy.typing import NDArray
 from gateway.pixels.text_engine import Engine
 from gateway.pixels.text_frames import FrameHit, Stack, away_from
 from gateway.pixels.text_ground import Place
-from gateway.pixels.text_look import (
-    Hit,
-    Judge,
-    completed,
-    in_colour,
-    judged,
-    rest_of,
-    scale_of,
-    values_of,
-)
+from gateway.pixels.text_judge import Hit, Judge
+from gateway.pixels.text_look import completed, in_colour, judged, rest_of, scale_of, values_of
 from gateway.pixels.text_presence import Source, is_known, on_all_frames
 from gateway.pixels.text_screen import appearing
 from gateway.pixels.text_sheet import sheet_area
@@ -125,8 +117,8 @@ class _Look:
         return _cut(extreme, [(int(rows[0]), int(columns[0]), int(rows[-1]) + 1, int(columns[-1]) + 1)])
 
     def _take(self, part: _Part, hits: Sequence[Hit]) -> None:
-        values, _ = values_of(in_colour(part.pixels))
-        for hit in completed(hits, values):
+        picture = in_colour(part.pixels)
+        for hit in completed(hits, picture, *values_of(picture), self.engine):
             source = part.source(hit)
             if not is_known(source.hit.place, self.places):
                 self.sources.append(source)
@@ -156,8 +148,8 @@ class _Look:
             return
         found = judged(pictures, self.engine, self.judge, self._scale, known, side=self._side)
         if rest:
-            values, _ = values_of(in_colour(self.seen.median))
-            hits = completed([*self._first, *found.pop(0)], values)
+            picture = in_colour(self.seen.median)
+            hits = completed([*self._first, *found.pop(0)], picture, *values_of(picture), self.engine)
             self.sources += [Source.of(hit, self.seen.median) for hit in hits]
             self.places += [hit.place for hit in hits]
         for part, plain, faint in zip(parts, found[::2], found[1::2], strict=True):

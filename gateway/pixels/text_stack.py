@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from gateway.pixels.text_engine import Engine
 from gateway.pixels.text_frames import FrameHit, Stack, away_from
 from gateway.pixels.text_ground import local_contrast
-from gateway.pixels.text_look import Hit, Judge, Kind, completed, in_colour, judged, look, rest_of, scale_of, values_of
+from gateway.pixels.text_judge import Hit, Judge, Kind
+from gateway.pixels.text_look import completed, in_colour, judged, look, rest_of, scale_of, values_of
 from gateway.pixels.text_presence import Source, is_known, on_all_frames
 from gateway.pixels.text_projections import NEW_PIXELS, Projections, through_projections
 
@@ -82,7 +83,7 @@ def _look_once(shown: Bytes, deep: NDArray[np.float32] | None, engine: Engine, j
         place = top, left, min(bottom, picture.shape[0]), min(right, picture.shape[1])
         if hit.kind is not Kind.UNCERTAIN and not is_known(place, places):
             first.append(replace(hit, place=place))
-    return completed(first, values)
+    return completed(first, picture, values, floor, engine)
 
 
 def _median(stack: Stack) -> Bytes:

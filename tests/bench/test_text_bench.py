@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from bench import text
-from bench.text_fonts import FONTS, HAND, PRINT, font_file
+from bench.text_fonts import FONTS, HAND, PRINT, font_file, fonts_for
 from bench.text_frames import FORMS, Frame, palette_order, stored_values
 from bench.text_items import CLEAN, STYLE_NAMES, Outcome, covered_by, text_area
 from bench.text_plants import BY_NAME, STYLES, plant
@@ -56,6 +56,14 @@ def test_a_font_that_is_not_there_is_an_error() -> None:
         font_file("no_such_package:a.ttf")
 
 
+def test_a_font_without_a_sign_of_a_text_does_not_draw_it() -> None:
+    fonts = FONTS[DEVELOPMENT, LATIN, PRINT]
+    if not all(map(_exists, fonts)):
+        pytest.skip("not all fonts are here")
+    assert fonts_for("Zimmerfeld 31.01.1950", DEVELOPMENT, LATIN, PRINT) == list(fonts)
+    assert fonts_for("张健一", DEVELOPMENT, LATIN, PRINT) == []
+
+
 def test_a_line_shows_something_of_its_person() -> None:
     for at in range(200):
         random = Random(at)
@@ -67,7 +75,7 @@ def test_a_line_shows_something_of_its_person() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "dark", "boxed", "low_contrast", "turned_90", "shadow"])
 def test_a_plant_is_where_the_key_says_and_nowhere_else(name: str) -> None:
-    if not all(font.startswith("strokes:") or _exists(font) for font in FONTS[DEVELOPMENT, LATIN, PRINT]):
+    if not all(map(_exists, FONTS[DEVELOPMENT, LATIN, PRINT])):
         pytest.skip("no DejaVu fonts here")
     generator = np.random.default_rng(2)
     frame = np.linspace(0.1, 0.9, 900) + generator.normal(0, 0.01, (700, 900))

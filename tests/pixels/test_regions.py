@@ -9,9 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydicom.dataset import Dataset
+from text_objects import US, group_of, save, texture, work
 
 from gateway.errors import PolicyError
-from gateway.pixels.regions import FOLDER, image_regions, load_regions, outside, rule_for, tables_digest
+from gateway.frames import KEYWORDS, Changes, EncodedImage, transcode
+from gateway.pixels import burned_in_text as stage_module
+from gateway.pixels.burned_in_text import BurnedInText
+from gateway.pixels.regions import (
+    FOLDER,
+    Device,
+    RegionRule,
+    image_regions,
+    load_regions,
+    outside,
+    rule_for,
+    tables_digest,
+)
 
 RULE = """rules:
   - name: one
@@ -139,3 +152,38 @@ def test_outside_is_exactly_what_no_region_has(inside: list[tuple[int, int, int,
     for top, left, bottom, right in outside(inside, rows, columns):
         painted[top:bottom, left:right] += 1
     assert np.array_equal(painted, expected)
+
+
+class Blind:
+    """An engine that sees no text."""
+
+    passes = 0
+
+    def detect(self, *_: object) -> list[object]:
+        return []
+
+    def read(self, *_: object) -> list[object]:
+        return []
+
+
+@pytest.mark.parametrize("keyword", sorted(KEYWORDS))
+def test_a_rule_blanks_its_regions_however_the_frames_are_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyword: str
+) -> None:
+    """An object whose syntax somebody did not foresee must not pass unchanged."""
+    monkeypatch.setattr(stage_module, "engine", Blind)
+    frame = np.clip(texture((60, 80)), 1, 255).astype(np.uint8)
+    path = save(tmp_path / "a.dcm", [frame, frame], US, Manufacturer="Maker Inc")
+    transcode(path, path, KEYWORDS[keyword], Changes())
+    rule = RegionRule(
+        name="one", device=Device(manufacturer=("maker*",), rows=60, columns=80), blank=((0, 0, 9, 80),), source="-"
+    )
+    (instance,) = group_of(tmp_path, path)
+    stage = BurnedInText(regions=(rule,), unknown_device="hold")
+    stage.apply([instance], work(), stage.estimate([instance], work()))
+    with EncodedImage.open(instance.candidate) as image:
+        assert image.transfer_syntax == KEYWORDS[keyword]
+        for at in range(2):
+            stored = image.stored(at)
+            assert not stored[:9].any()
+            np.testing.assert_array_equal(stored[9:], frame[9:])

@@ -17,9 +17,10 @@ from gateway.pixels import text_look
 from gateway.pixels.burned_in_text import BurnedInText
 from gateway.pixels.text_boxes import continues, covered_share, gap_of
 from gateway.pixels.text_ends import drawn_out
-from gateway.pixels.text_engine import Line, crop, engine
+from gateway.pixels.text_engine import Line, Sign, crop, engine
 from gateway.pixels.text_ground import blended, covered
-from gateway.pixels.text_look import Judge, Kind, look
+from gateway.pixels.text_judge import Judge, Kind
+from gateway.pixels.text_look import look
 from gateway.pixels.text_opinion import second_opinion
 from gateway.pixels.text_pages import is_page
 from gateway.pixels.text_sheet import SHEET_PX, read_lines
@@ -137,6 +138,9 @@ class Marks:
 
     def read(self, image: NDArray[np.uint8], lines: list[Line]) -> list[tuple[str, float]]:
         return [("mark", 0.9) for _ in lines]
+
+    def signs(self, line: NDArray[np.uint8]) -> list[Sign]:
+        return []
 
 
 def test_pictures_share_a_pass_and_each_gets_its_own_lines() -> None:

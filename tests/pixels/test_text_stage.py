@@ -16,7 +16,7 @@ from gateway.errors import Hold
 from gateway.pixels import Estimate, Instance
 from gateway.pixels import burned_in_text as stage_module
 from gateway.pixels.burned_in_text import BurnedInText
-from gateway.pixels.text_engine import Line, engine
+from gateway.pixels.text_engine import Line, Sign, engine
 from gateway.study import Step
 
 DEJAVU = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
@@ -251,6 +251,9 @@ class Seen:
 
     def read(self, image: NDArray[np.uint8], lines: list[Line]) -> list[tuple[str, float]]:
         return [(self.text, self.sure) for _ in lines]
+
+    def signs(self, line: NDArray[np.uint8]) -> list[Sign]:
+        return []
 
 
 @pytest.fixture
