@@ -10,4 +10,15 @@ ENTRIES: dict[str, str] = {
     "fundus-audit-1": "models.train.fundus_audit",
     "brain-audit-1": "models.train.brain_audit",
     "lesion-brain-1": "models.train.lesion",
+    "reid-chest-1": "models.train.reid",
+    "decoupling-chest-1": "models.train.decoupling",
+    "resynthesis-chest-1": "models.train.resynthesis",
+    "onestep-chest-1": "models.train.onestep",
+    "lesion-brain-coarse-1": "models.train.lesion_coarse",
 }
+
+
+def entry_of(text: str) -> str:
+    """The entry that a text names: itself, or the only one that begins with it and a dash; else the text as it is."""
+    begun = [name for name in ENTRIES if name.startswith(f"{text}-")]
+    return begun[0] if text not in ENTRIES and len(begun) == 1 else text

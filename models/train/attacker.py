@@ -12,8 +12,8 @@ the gate takes the worse of both. Fitted on auxiliary people only: an overlap wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,11 +22,11 @@ from torch import Tensor
 
 from models.audit_encoders.own_adaptive import PIXELS, WAYS, TwoWays, linear_features, texture
 from models.audit_encoders.own_network import part
-from models.cards import Card, TrainedOn, people_hash
+from models.cards import Card, people_hash
 from models.cohorts import Cohort
 from models.train.augmentations import Strength, vary
 from models.train.contrastive import Plan, fit
-from models.train.trained import Options, Tick, Trained, compact, lists_of
+from models.train.trained import Options, Start, Tick, Trained, compact, lists_of
 from models.train.whitening import ridge, whitening
 
 LINEAR, SHRINK, RIDGE = 128, 0.3, 0.03
@@ -34,32 +34,6 @@ FAMILIES = {"own_films": "films", "own_eyes": "eyes", "own_brains": "brains"}  #
 MIN_PEOPLE = 10
 # Mild: what an anonymiser leaves is fine, and a released picture is not taken anew.
 STRENGTH = Strength(rotate=5.0, scale=0.05, shift=0.05, warp=0.005, gamma=0.2, contrast=0.15, noise=0.05, blur=0.2)
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The encoder to begin with: its card, its tensors, and the lists of people that the card names, by file.
-
-    Without tensors the attacker begins with fresh weights of the card's size, and knows nobody of its people.
-    """
-
-    card: Card
-    tensors: Mapping[str, Tensor] = field(default_factory=dict)
-    people: Mapping[str, bytes] = field(default_factory=dict)
-
-    @property
-    def trained_on(self) -> tuple[TrainedOn, ...]:
-        return self.card.trained_on if self.tensors else ()
-
-    @property
-    def hashes(self) -> frozenset[str]:
-        """Of everybody that the weights have seen. Raises ValueError when a list is missing."""
-        absent = [one.people_file for one in self.trained_on if one.people_file not in self.people]
-        if absent:
-            raise ValueError(f"{self.card.name} cannot say on whom it was trained without {', '.join(absent)}")
-        return frozenset(
-            line for one in self.trained_on for line in self.people[one.people_file].decode("ascii").split()
-        )
 
 
 @dataclass(frozen=True, slots=True)

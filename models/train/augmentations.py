@@ -6,7 +6,7 @@ No mirror: which side the heart lies on is part of who somebody is. Everything i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -26,6 +26,11 @@ class Strength:
     noise: float = 0.15
     blur: float = 0.5  # the share of images that are blurred
     occlude: float = 0.5  # the share of images with a grey rectangle
+
+    def gentle(self) -> Strength:
+        """Half of each, and nothing occluded: another take as people stand a second time."""
+        halves = {one.name: getattr(self, one.name) / 2 for one in fields(self)}
+        return Strength(**{**halves, "occlude": 0.0})
 
 
 def vary(images_bchw: Tensor, strength: Strength, generator: torch.Generator) -> Tensor:

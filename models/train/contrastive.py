@@ -116,7 +116,8 @@ def _save(path: Path, parts: dict[str, Any], generator: torch.Generator, plan: P
     state: dict[str, Any] = {name: part.state_dict() for name, part in parts.items()}
     state |= {"step": step, "plan": asdict(plan), "generator": generator.get_state(), "torch": torch.get_rng_state()}
     fresh = path.with_suffix(".part")
-    torch.save(state, fresh)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        torch.save(state, file)  # it holds traces of people
     os.replace(fresh, path)
 
 

@@ -26,7 +26,8 @@ RECIPE = Recipe(
     limits=(
         "Trained on drawn eyes and on a few real ones, whose pictures look like one sitting: years between pictures, "
         "disease that comes and goes, and other cameras were not measured. One eye of each person; left and right were "
-        "never matched. It gives evidence of linkage; that it finds nothing is no proof of anonymity."
+        "never matched. It gives evidence of linkage; that it finds nothing is no proof of anonymity. Before a policy "
+        "names it for same_scan it must be calibrated (`models calibrate`): 200 people whom it was not trained on."
     ),
     licence=(
         "Apache-2.0 for the weights. Trained on RIDB (CC BY 4.0; Mendeley Data tjw3zwntv6), in grey and shrunk, and on "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import Tensor
@@ -17,12 +17,42 @@ Tick = Callable[[str, int, int], None]  # what, done, in all
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """The encoder to begin with: its card, its tensors, and the lists of people that the card names, by file.
+
+    Without tensors a training begins with fresh weights of the card's size, and knows nobody of its people.
+    """
+
+    card: Card
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    people: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def trained_on(self) -> tuple[TrainedOn, ...]:
+        return self.card.trained_on if self.tensors else ()
+
+    @property
+    def hashes(self) -> frozenset[str]:
+        """Of everybody that the weights have seen. Raises ValueError when a list is missing."""
+        absent = [one.people_file for one in self.trained_on if one.people_file not in self.people]
+        if absent:
+            raise ValueError(f"{self.card.name} cannot say on whom it was trained without {', '.join(absent)}")
+        return frozenset(
+            line for one in self.trained_on for line in self.people[one.people_file].decode("ascii").split()
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
-    """How a run differs from the entry's own plan. `checkpoint` is written, and gone on from when it is there."""
+    """How a run differs from the entry's own plan. `checkpoint` is written, and gone on from when it is there.
+
+    `start`: weights to go on from; with `steps` 0 its network stays as it is, and only what is fitted beside it is new.
+    """
 
     steps: int | None = None
     seed: int = 0
     checkpoint: Path | None = None
+    start: Start | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +79,41 @@ def sides(cohort: Cohort, share: float) -> tuple[Cohort, Cohort]:
     return cohort.of(ours), cohort.of(others)
 
 
-def lists_of(card: str, cohorts: Sequence[Cohort]) -> tuple[tuple[TrainedOn, ...], dict[str, bytes]]:
-    """For a card: on whom it was trained, and the contents of its lists. Raises ValueError for a name twice."""
-    parts: list[TrainedOn] = []
-    files: dict[str, bytes] = {}
-    for cohort in cohorts:
-        name = re.sub(r"[^a-z0-9.-]", "-", cohort.name.lower())
-        body = people_lines(cohort.name, cohort.subjects)
-        file = f"{card}.{name}.txt"
-        if file in files:
+def lists_of(
+    card: str, cohorts: Sequence[Cohort], start: Start | None = None
+) -> tuple[tuple[TrainedOn, ...], dict[str, bytes]]:
+    """For a card: on whom it was trained, and the contents of its lists. Raises ValueError for a name twice.
+
+    Whoever the weights of `start` have seen is on the lists as well.
+    """
+    names = [_plain(cohort.name) for cohort in cohorts]
+    for name in names:
+        if names.count(name) > 1:
             raise ValueError(f"two cohorts are called {name}; a card has one list of people of each")
-        files[file] = body
-        parts.append(
-            TrainedOn(
-                cohort=name,
-                people=len(cohort.subjects),
-                people_file=file,
-                people_sha256=hashlib.sha256(body).hexdigest(),
-                synthetic=cohort.synthetic,
-            )
+    synthetic = {name: cohort.synthetic for name, cohort in zip(names, cohorts, strict=True)}
+    lines = {_plain(cohort.name): people_lines(cohort.name, cohort.subjects) for cohort in cohorts}
+    if start is not None:
+        start.hashes  # noqa: B018 - raises for a list that is missing
+        for part in start.trained_on:
+            seen = {*lines.get(part.cohort, b"").splitlines(), *start.people[part.people_file].splitlines()}
+            lines[part.cohort] = b"".join(line + b"\n" for line in sorted(seen))
+            synthetic.setdefault(part.cohort, part.synthetic)
+    files = {f"{card}.{name}.txt": body for name, body in lines.items()}
+    parts = tuple(
+        TrainedOn(
+            cohort=name,
+            people=len(body.split()),
+            people_file=file,
+            people_sha256=hashlib.sha256(body).hexdigest(),
+            synthetic=synthetic[name],
         )
-    return tuple(parts), files
+        for (name, body), file in zip(lines.items(), files, strict=True)
+    )
+    return parts, files
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9.-]", "-", name.lower())
 
 
 def compact(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

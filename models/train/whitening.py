@@ -3,12 +3,15 @@
 With S_w the covariance within people (Hatch et al. 2006, within-class covariance normalisation), V the principal axes,
 and a shrinkage towards a multiple of the identity, as there are fewer scans than dimensions:
 
-    y = (x − μ) V L,   L Lᵀ = ((1−λ) Vᵀ S_w V + λ t I)⁻¹
+    y = (x − μ) V L,   L Lᵀ = ((1−λ) Vᵀ (S_w + S_t) V + λ t I)⁻¹
+
+S_t is what other takes of the same scans add (pose, exposure, noise as `augmentations` draws them): it tells what is
+no identity also of people with one scan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +20,15 @@ Array = NDArray[np.float32]
 
 
 def whitening(
-    features_nd: NDArray[np.floating], who_n: Sequence[str], dimensions: int, shrink: float
+    features_nd: NDArray[np.floating],
+    who_n: Sequence[str],
+    dimensions: int,
+    shrink: float,
+    takes: Iterable[NDArray[np.floating]] = (),
 ) -> tuple[Array, Array]:
     """(mean (d,), matrix (d, k)), k the smaller of `dimensions` and what the scans span; `shrink` λ, 0 < λ <= 1.
+
+    `takes`: each (n, d), features of another take of every scan, in the same order.
 
     Raises ValueError when nobody has two scans: what differs within people is then unknown.
     """
@@ -36,10 +45,23 @@ def whitening(
     np.add.at(sums, who, z)
     apart = z - (sums / counts[:, None])[who]
     within = apart.T @ apart / free
+    within += _of_takes(x, axes, takes)
     size = len(within)
     within = (1 - shrink) * within + shrink * np.trace(within) / size * np.eye(size)
     matrix = axes @ np.linalg.cholesky(np.linalg.inv(within))
     return mean.astype(np.float32), np.asarray(matrix, np.float32)
+
+
+def _of_takes(
+    x: NDArray[np.float64], axes: NDArray[np.float64], takes: Iterable[NDArray[np.floating]]
+) -> NDArray[np.float64]:
+    """S_t along the axes: how takes of one scan differ from it; 0 without takes."""
+    scatter, count = np.zeros((axes.shape[1],) * 2), 0
+    for take in takes:
+        moved = (take - x) @ axes
+        scatter += moved.T @ moved
+        count += len(x)
+    return np.asarray(scatter / max(count, 1))
 
 
 def ridge(features_nd: NDArray[np.floating], targets_nk: NDArray[np.floating], shrink: float) -> tuple[Array, Array]:

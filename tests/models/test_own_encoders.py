@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,10 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from gateway.embed import open_embedder
+from gateway.gate.attackers import folders_of
+from gateway.gate.same_scan import SameScan
 from models.audit_encoders import BASELINES, ENCODERS
+from models.audit_encoders.gradients import histograms
 from models.audit_encoders.inputs import NotPrepared
 from models.audit_encoders.own_adaptive import WAYS, TwoWays, texture
 from models.audit_encoders.own_brains import CUBE, VOXEL_MM, head_cube, planes
@@ -70,10 +75,20 @@ def tiny() -> tuple[Card, dict[str, torch.Tensor]]:
     return card, tensors
 
 
-def test_an_embedding_has_two_halves_of_equal_length() -> None:
+@pytest.mark.parametrize(("said", "share"), [({}, 0.5), ({"gradients": 0.8}, 0.8), ({"gradients": 0}, 0.0)])
+def test_an_embedding_has_two_parts_by_their_shares(said: dict[str, float], share: float) -> None:
     card, tensors = tiny()
+    card = card.model_copy(update={"parameters": {**card.parameters, **said}})
     found = ENCODERS["own_films"](card, tensors)(picture(0))
-    np.testing.assert_allclose([np.sum(found[:8] ** 2), np.sum(found[8:] ** 2)], 0.5, atol=1e-5)
+    np.testing.assert_allclose([np.sum(found[:8] ** 2), np.sum(found[8:] ** 2)], [1 - share, share], atol=1e-5)
+
+
+@pytest.mark.parametrize("share", [1.5, -0.1, "much"])
+def test_a_share_that_is_none_is_refused(share: object) -> None:
+    card, tensors = tiny()
+    card = card.model_copy(update={"parameters": {**card.parameters, "gradients": share}})
+    with pytest.raises(CardError, match="gradients"):
+        ENCODERS["own_films"](card, tensors)
 
 
 @given(st.floats(0.1, 0.5), st.floats(0, 0.5))
@@ -110,12 +125,28 @@ def test_planes_of_a_scan_are_averaged_whatever_their_order() -> None:
 
 def test_takes_move_the_planes_and_repeat_the_edge() -> None:
     x = torch.arange(16.0).reshape(1, 1, 1, 4, 4)
-    same, down, up, right, left = takes(x, 1)
-    assert torch.equal(same, x)
-    assert down[0, 0, 0, :, 0].tolist() == [0, 0, 4, 8]
-    assert up[0, 0, 0, :, 0].tolist() == [4, 8, 12, 12]
-    assert right[0, 0, 0, 0].tolist() == [0, 0, 1, 2]
-    assert left[0, 0, 0, 0].tolist() == [1, 2, 3, 3]
+    found = takes(x, 1)
+    assert torch.equal(found[0], x)
+    rows = {(0, 0, 4, 8): -1, (0, 4, 8, 12): 0, (4, 8, 12, 12): 1}
+    columns = {(0, 0, 1, 2): -1, (0, 1, 2, 3): 0, (1, 2, 3, 3): 1}
+    moves = set()
+    for take in found:
+        plane = take[0, 0, 0]
+        down, right = (plane[:, 0] - plane[0, 0]).tolist(), (plane[0] - plane[0, 0]).tolist()
+        corner = int(plane[0, 0])
+        moves.add(
+            (
+                rows[tuple(int(one) + corner - corner % 4 for one in down)],
+                columns[tuple(int(one) + corner % 4 for one in right)],
+            )
+        )
+    assert moves == {(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)}
+
+
+def test_gradients_are_averaged_over_the_takes() -> None:
+    planes_ = film(picture(5, (64, 64)), None, 64)
+    alone = [gradients_of(take[0]) for take in takes(planes_[None], 3)]
+    np.testing.assert_allclose(gradients_of(planes_, 3), np.mean(alone, axis=0), atol=1e-6)
 
 
 @pytest.mark.parametrize("missing", ["gradients.matrix", "network.out.bias"])
@@ -211,6 +242,19 @@ def test_gradients_of_a_film_are_the_baseline() -> None:
     np.testing.assert_allclose(gradients_of(film(image, None, 64)), BASELINES["hog"](image), atol=1e-4)
 
 
+@pytest.mark.parametrize("side", [32, 64, 96])
+def test_histograms_are_those_of_scikit_image(side: int) -> None:
+    from skimage.feature import hog
+
+    images = np.stack([*(picture(k, (side, side)) for k in range(3)), np.zeros((side, side), np.float32)])
+    images[1] = np.round(images[1] * 4)  # steps and flat places: gradients of 0, 90 and 45 degrees
+    cell = side // 8
+    expected = np.stack([hog(one, 9, (cell, cell), (2, 2), block_norm="L2-Hys") for one in images])
+    np.testing.assert_allclose(histograms(images), expected, atol=1e-4)
+    with pytest.raises(ValueError, match="multiple of 8"):
+        histograms(np.zeros((1, 30, 30), np.float32))
+
+
 def test_zeros_have_no_direction() -> None:
     np.testing.assert_array_equal(unit(np.zeros((2, 3), np.float32)), 0)
 
@@ -232,9 +276,30 @@ def test_a_shipped_card_is_whole(name: str) -> None:
     assert np.linalg.norm(found) == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize("name", OWN)
+def test_a_shipped_card_carries_impostors_or_says_why_not(name: str) -> None:
+    policy: Any = SimpleNamespace(pixels=(), release=None, gate=SimpleNamespace(not_assessed=()))
+    card, _ = find_card(name)
+    faults = list(SameScan(name, 0.01).misfits(policy, folders_of()))
+    if card.impostors is not None:
+        assert faults == []
+        assert "synthetic" in card.limits
+    else:
+        ((says, hint),) = faults
+        assert "carries no impostors; same_scan needs 200 people" in says
+        assert f"deid-gateway models calibrate {name}" in hint
+        assert "only" in card.limits
+        assert "models calibrate" in card.limits
+
+
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    ("name", "reader", "folder"), [("chest-audit-1", "nih64", "cxr"), ("fundus-audit-1", "ridb", "fundus")]
+    ("name", "reader", "folder"),
+    [
+        ("chest-audit-1", "nih64", "cxr"),
+        ("chest-audit-1", "hannover", "cxr"),
+        ("fundus-audit-1", "ridb", "fundus"),
+    ],
 )
 def test_ours_beats_the_untrained_on_people_not_trained_on(
     shared_data: Path, name: str, reader: str, folder: str

@@ -99,6 +99,20 @@ def test_whitening_leaves_unit_covariance_within_people() -> None:
     np.testing.assert_allclose(apart.T @ apart / 800, np.eye(6), atol=1e-4)
 
 
+def test_takes_of_one_scan_are_no_identity_either() -> None:
+    """What only other takes show is shrunk as well; the rest stays as it was."""
+    generator = np.random.default_rng(0)
+    who = np.repeat(np.arange(300), 2)
+    x = generator.normal(size=(300, 4))[who] + 0.1 * generator.normal(size=(600, 4))
+    names = [str(one) for one in who]
+    plain = whitening(x, names, 4, 1e-9)[1]
+    moved = [x + 2 * generator.normal(size=(600, 1)) * np.eye(4)[0] for _ in range(5)]
+    taken = whitening(x, names, 4, 1e-9, moved)[1]
+    before, after = (np.linalg.norm(matrix, axis=1) for matrix in (plain, taken))
+    assert after[0] < before[0] / 5
+    np.testing.assert_allclose(after[1:], before[1:], rtol=0.05)
+
+
 def test_whitening_of_people_with_one_scan_each_is_refused() -> None:
     with pytest.raises(ValueError, match="two scans"):
         whitening(np.eye(4), list("abcd"), 3, 0.1)
@@ -223,6 +237,39 @@ def test_a_card_is_trained_judged_written_and_opens(tmp_path: Path, small: Recip
     training.train("chest-audit-1", [cohort], again, QUIET)
     second = load_file(tmp_path / "again" / "chest-audit-1.safetensors")
     assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_a_training_goes_on_from_a_card_and_keeps_whom_it_knows(tmp_path: Path, small: Recipe) -> None:
+    """Without steps the network stays as it is; the people of both are on the lists; nobody known is judged."""
+    first, second = synthetic_chest(24, 2, 5), synthetic_chest(24, 2, 6)
+    one, two = CardFolder.flat(tmp_path / "one"), CardFolder.flat(tmp_path / "two")
+    training.train("chest-audit-1", [first], one, QUIET)
+    training.train("chest-audit-1", [second], two, QUIET, steps=0, start="chest-audit-1", folders=[one])
+    before, after = (load_file(folder.weights / "chest-audit-1.safetensors") for folder in (one, two))
+    assert all(torch.equal(before[name], after[name]) for name in before if name.startswith("network."))
+    assert not torch.equal(before["gradients.matrix"], after["gradients.matrix"])
+    card, _ = find_card("chest-audit-1", [two])
+    ours = {people_hash(c.name, s) for c in (first, second) for s in sides(c, training.SHARE)[0].subjects}
+    assert read_people(card, two) == ours
+    assert "0 steps, seed 0, from chest-audit-1 (trained here" in card.source
+    open_embedder("chest-audit-1", [two])
+    with pytest.raises(UsageError, match="are trained on"):
+        training.train(
+            "chest-audit-1", [second], two, QUIET, steps=1, start="chest-audit-1", folders=[one], judged=[first]
+        )
+
+
+def test_a_start_of_another_kind_or_none_is_said(tmp_path: Path, small: Recipe) -> None:
+    cohort, folder = synthetic_chest(24, 2, 5), CardFolder.flat(tmp_path)
+    for start, steps, says in (
+        ("", 0, "name a card to start from"),
+        ("fundus-audit-1", 0, "kind own_eyes"),
+        ("chest-audit-1", 0, "another size"),
+        ("grey-similarity", 0, "no weights"),
+        ("nobody", 0, "no card is called"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            training.train("chest-audit-1", [cohort], folder, QUIET, steps=steps, start=start)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""What the codec is trained on: short codes that keep the features, and short identity codes that name the person.
+
+L_code-all = bits(Q) / N + λ ‖f − D(Q)‖²            N places of all maps; the square is a mean over elements
+L_code-id  = bits(M ⊗ Q) / N + λ_id L_ReID(h(M ⊗ Q))
+A masked code is charged nothing: multiplied by 0 alone it would still cost −log2 p(0). The paper gives no λ.
+
+These two ask that M ⊗ Q names the person, not that Q_sem does not: measured, Q_sem links as well as Q does. Beyond the
+paper, `confuse` adds λ_leak L_ReID(h'(Q_sem)), h' with a reversed gradient: an opponent learns to name the person from
+Q_sem, and codec and mask learn to leave it nothing. 0 is literal.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from models.mdl_decoupling.network import Coded, Decoupler
+from models.reid_encoder.objectives import identity_loss
+
+KEEP, NAME = 100.0, 20.0  # λ and λ_id
+
+
+def bits_per_place(bits: Tensor) -> Tensor:
+    """(b, c, h, w) -> mean over places of the sum over channels."""
+    return bits.sum(1).mean()
+
+
+def decoupling_losses(
+    model: Decoupler,
+    features: Tensor,
+    who_b: Tensor,
+    temperature: float,
+    generator: torch.Generator,
+    *,
+    keep: float = KEEP,
+    name: float = NAME,
+    confuse: float = 0.0,
+) -> tuple[dict[str, Tensor], Coded]:
+    """Terms `rate`, `distortion`, `identity rate`, `identity`, `leak` where it is asked for, and the two losses
+    `code-all` and `code-id`; the codes.
+
+    Raises ValueError when nobody of `who_b` has two pictures.
+    """
+    coded = model.noisy_code(features, temperature, generator)
+    terms = {
+        "rate": bits_per_place(coded.bits),
+        "distortion": functional.mse_loss(model.decode(coded.q), model.standardised(features)),
+        "identity rate": bits_per_place(coded.mask * coded.bits),
+        "identity": identity_loss(model.identity_of(coded.q_id), who_b),
+    }
+    if confuse:
+        terms["leak"] = identity_loss(model.leak_of(coded.q_sem), who_b)
+    terms["code-all"] = terms["rate"] + keep * terms["distortion"]
+    terms["code-id"] = terms["identity rate"] + name * terms["identity"]
+    if confuse:
+        terms["code-id"] = terms["code-id"] + confuse * terms["leak"]
+    return terms, coded

@@ -1,0 +1,81 @@
+"""The whole adjustable anonymiser: its networks of a card, made from its parameters and filled from its tensors.
+
+Tensors: `reid.*`, `foundation.*` (our own; a published one is the user's file), `decoupler.*`, `resynthesis.*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from models.cards import Card, CardError
+from models.mdl_decoupling import Decoupler, Foundation
+from models.mdl_decoupling.parameters import codec_of
+from models.reid_encoder import SMALL as SMALL_REID
+from models.reid_encoder import ReidEncoder
+from models.reid_encoder.parameters import Value, configured, filled, named, said
+from models.resynthesis.configuration import SMALL
+from models.resynthesis.networks import Resynthesis
+
+ALGORITHM = "adjustable_resynthesis"
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustableParts:
+    """Networks in evaluation mode. `sampler` and `steps` are what the card was judged with."""
+
+    reid: ReidEncoder
+    foundation_name: str
+    foundation: Foundation
+    decoupler: Decoupler
+    resynthesis: Resynthesis
+    sampler: str
+    steps: int
+
+    @property
+    def device(self) -> torch.device:
+        return self.resynthesis.scale.device
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By the names that a card's weights have."""
+        made = named("reid", self.reid) | named("decoupler", self.decoupler) | named("resynthesis", self.resynthesis)
+        return made | (named("foundation", self.foundation) if self.foundation_name == "own" else {})
+
+    def parameters(self) -> dict[str, Value]:
+        """What a card says, so that `parts_of` makes the same networks."""
+        return {
+            **said("reid", self.reid.config),
+            "foundation": self.foundation_name,
+            **said("codec", self.decoupler.config),
+            **said("picture", self.resynthesis.config),
+            "sampler": self.sampler,
+            "steps": self.steps,
+        }
+
+
+def parts_of(
+    card: Card,
+    tensors: Mapping[str, Tensor],
+    published: Mapping[str, Tensor] | None = None,
+    device: torch.device | str = "cpu",
+) -> AdjustableParts:
+    """`published`: tensors of the foundation, where it is not our own. Raises CardError for what does not fit."""
+    if card.algorithm != ALGORITHM:
+        raise CardError(f"{card.name} is of {card.algorithm}, not {ALGORITHM}")
+    reid = filled(ReidEncoder(configured("reid", SMALL_REID, card)), "reid", tensors, card)
+    foundation, decoupler = codec_of(card, tensors, published)
+    config = configured("picture", SMALL, card)
+    if config.semantic != decoupler.config.features:
+        raise CardError(
+            f"{card.name}: re-synthesis takes {config.semantic} channels of semantics, the codec gives others"
+        )
+    resynthesis = filled(Resynthesis(config), "resynthesis", tensors, card)
+    sampler, steps = card.parameters.get("sampler"), card.parameters.get("steps")
+    if not isinstance(sampler, str) or not isinstance(steps, int) or steps < 1:
+        raise CardError(f"{card.name}: parameters.sampler and parameters.steps say how it is sampled")
+    for one in (reid, foundation, decoupler, resynthesis):
+        one.to(device)
+    return AdjustableParts(reid, str(card.parameters["foundation"]), foundation, decoupler, resynthesis, sampler, steps)
