@@ -16,9 +16,10 @@ from pydicom.uid import ComputedRadiographyImageStorage, ExplicitVRLittleEndian,
 from scipy.ndimage import gaussian_filter
 
 from gateway.evidence import distances
-from gateway.gate.attackers import Folders, folders_of, write_impostors
+from gateway.gate.attackers import Folders, folders_of
 from gateway.gate.views import scaled
 from models.audit_encoders import BASELINES
+from models.cards.impostors import write_impostors
 
 PIXELS = 48
 CARDS = ("gradients", "grey-similarity")

@@ -26,8 +26,8 @@ from gateway.learn import read_dicom
 from gateway.learn.importing import FOLDER as MODELS
 from gateway.pseudonyms import Keys, derive, master_key
 from gateway.settings import Home, Settings
-from models.cards import CardError, CardFolder, read_card
-from models.cohorts import READERS, Cohort, Scan
+from models.cards import CardError, CardFolder, find_card, people_hash, read_card, read_people
+from models.cohorts import MODALITIES, READERS, Cohort, Scan
 from models.preparation import PREPARATIONS, prepare
 
 BASELINES = ("grey-similarity", "gradients")
@@ -76,8 +76,10 @@ def embed_folder(
     folders: Sequence[CardFolder],
     tick: Tick,
     note: Callable[[str], None] = lambda _why: None,
+    without: Callable[[str, str], None] = lambda _card, _why: None,
 ) -> AuditInput:
-    """Every scan under every card; `note` hears why a file of DICOM is left out.
+    """Every scan under every card; `note` hears why a file of DICOM is left out, `without` why a card is that nobody
+    named: it fits the modality, and not this data set.
 
     Raises UsageError for a folder, card or preparation that cannot be used.
     """
@@ -85,8 +87,9 @@ def embed_folder(
     unknown = [name for name in wish.preparations if name not in PREPARATIONS]
     if unknown:
         raise UsageError(f"no preparation is called {', '.join(unknown)}; there are {', '.join(PREPARATIONS)}")
-    embedders = [_open(name, folders) for name in wish.cards or _fitting(cohort, folders)]
+    embedders = [_open(name, folders) for name in wish.cards or _fitting(cohort, wish.reader, folders)]
     arrays: dict[str, list[Any]] = {}
+    unable: dict[str, str] = {}  # cards that nobody named and that cannot embed this data set
     total = len(cohort) * len(wish.preparations) * len(embedders)
     done = 0
     for scan in cohort:
@@ -96,10 +99,21 @@ def embed_folder(
             for embedder in embedders:
                 name = embedder.card.name + ("" if preparation == "raw" else f", {preparation}")
                 tick(name, done, total)
-                arrays.setdefault(name, []).append(_embedding(embedder, prepared, keeping))
                 done += 1
+                if name in unable:
+                    continue
+                try:
+                    arrays.setdefault(name, []).append(_embedding(embedder, prepared, keeping))
+                except (CardError, ValueError) as error:
+                    if wish.cards or embedder.card.name in BASELINES:
+                        raise UsageError(f"{embedder.card.name} cannot embed this data set: {error}") from None
+                    unable[name] = str(error)
     tick("embedded", total, total)
-    return AuditInput({name: np.stack(rows) for name, rows in sorted(arrays.items())}, _columns(cohort, wish, keeping))
+    for name, why in unable.items():
+        without(name, why)
+        arrays.pop(name, None)
+    made = {name: np.stack(rows) for name, rows in sorted(arrays.items())}
+    return AuditInput(made, _columns(cohort, wish, keeping), _trained_on(cohort, embedders, folders))
 
 
 class _Prepared:
@@ -126,10 +140,7 @@ def _embedding(embedder: Embedder, prepared: _Prepared, keeping: Keeping) -> Any
     kept = keeping.store.find("originals", prepared.digest, card) if keeping.store is not None else None
     if kept is not None:
         return kept.vector
-    try:
-        vector = embedder.embed(prepared.pixels(), prepared.scan.spacing_mm)
-    except (CardError, ValueError) as error:
-        raise UsageError(f"{embedder.card.name} cannot embed this data set: {error}") from None
+    vector = embedder.embed(prepared.pixels(), prepared.scan.spacing_mm)
     if keeping.store is not None:
         keeping.store.keep("originals", prepared.digest, card, vector, now=time.time())
     return vector
@@ -154,9 +165,23 @@ def _open(name: str, folders: Sequence[CardFolder]) -> Embedder:
         raise UsageError(str(error)) from None
 
 
-def _fitting(cohort: Cohort, folders: Sequence[CardFolder]) -> list[str]:
-    """Own cards whose weights are here and that know this modality, beside the baselines that know every image."""
-    kinds = {scan.attributes.get("modality", "") for scan in cohort} - {""}
+def _trained_on(cohort: Cohort, embedders: Sequence[Embedder], folders: Sequence[CardFolder]) -> dict[str, int]:
+    """How many of these people each card was trained on. Raises UsageError for a list of people that is gone."""
+    here = {people_hash(cohort.name, subject) for subject in cohort.subjects}
+    found = {}
+    for embedder in embedders:
+        try:
+            found[embedder.card.name] = len(here & read_people(*find_card(embedder.card.name, folders)))
+        except CardError as error:
+            raise UsageError(str(error)) from None
+    return {name: count for name, count in found.items() if count}
+
+
+def _fitting(cohort: Cohort, reader: str, folders: Sequence[CardFolder]) -> list[str]:
+    """Cards whose weights are here, shipped or imported, and that know this modality, beside the baselines that know
+    every image.
+    """
+    kinds = {scan.attributes.get("modality", "") or MODALITIES.get(reader, "") for scan in cohort} - {""}
     found = list(BASELINES)
     for folder in folders:
         for path in sorted(folder.cards.glob("*.yaml")):
@@ -164,8 +189,8 @@ def _fitting(cohort: Cohort, folders: Sequence[CardFolder]) -> list[str]:
                 card = read_card(path)
             except CardError as error:
                 raise UsageError(str(error)) from None
-            wanted = card.role == "attacker" and card.weights is not None and kinds & set(card.modalities)
-            if wanted and card.published is None and card.weights and (folder.weights / card.weights.file).exists():
+            wanted = card.role == "attacker" and card.takes != "measures" and kinds & set(card.modalities)
+            if wanted and card.weights is not None and (folder.weights / card.weights.file).exists():
                 found.append(card.name)
     return list(dict.fromkeys(found))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,14 @@ KNOWN = ("scan", "subject", "session", "date", "day", "site", "dataset")
 
 @dataclass(frozen=True, slots=True)
 class AuditInput:
-    """n scans. `columns` holds every column of the metadata in the order of the embeddings."""
+    """n scans. `columns` holds every column of the metadata in the order of the embeddings.
+
+    `trained_on`: how many of these people an encoder was trained on; figures about them flatter it.
+    """
 
     embeddings: Mapping[str, NDArray[Any]]
     columns: Mapping[str, tuple[str, ...]]
+    trained_on: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def people(self) -> People:
@@ -53,7 +57,8 @@ class AuditInput:
         """A part of the scans."""
         picked = np.flatnonzero(rows) if rows.dtype == bool else rows
         columns = {name: tuple(values[i] for i in picked) for name, values in self.columns.items()}
-        return AuditInput({name: array[picked] for name, array in self.embeddings.items()}, columns)
+        parts = {name: array[picked] for name, array in self.embeddings.items()}
+        return AuditInput(parts, columns, self.trained_on)
 
 
 def read_inputs(embeddings: Path, metadata: Path) -> AuditInput:

@@ -6,7 +6,7 @@ Threat models are named and never mixed: `other-visit` (another session's embedd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -33,10 +33,12 @@ MAX_VALUES = 12  # of an attribute
 MIN_PEOPLE = 50  # below it a release is "no evidence"
 
 
-def measure(data: AuditInput, options: Options, tick: Callable[[str, int, int], None]) -> dict[str, Any]:
-    """The whole report as JSON data. `tick(what, done, total)` is called before each piece of work."""
+def measure(
+    data: AuditInput, options: Options, tick: Callable[[str, int, int], None], only: Collection[str] = ()
+) -> dict[str, Any]:
+    """The report as JSON data, all of it or `only` some tables. `tick(what, done, total)` before each piece of work."""
     people = data.people
-    pieces = list(_pieces(data, options))
+    pieces = [piece for piece in _pieces(data, options) if not only or piece[0] in only]
     tables: dict[str, Table] = {}
     for done, (table, what, work) in enumerate(pieces):
         tick(what, done, len(pieces))
@@ -50,6 +52,7 @@ def measure(data: AuditInput, options: Options, tick: Callable[[str, int, int], 
         "people": people.count,
         "enough_people": people.count >= MIN_PEOPLE,
         "encoders": {name: int(array.shape[1]) for name, array in data.embeddings.items()},
+        "people_trained_on": dict(data.trained_on),
         "options": asdict(options),
         "tables": tables,
     }

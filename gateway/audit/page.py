@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gateway.audit.figures import bar_figure, density_figure
-from gateway.audit.page_cells import ATTACKS, LINKAGE, PROBES, RELEASE, SECTIONS, Cells, Row
+from gateway.audit.page_cells import ATTACKS, FOUND, LINKAGE, PROBES, RELEASE, SECTIONS, VERSUS, Cells, Row
+from gateway.audit.page_words import glossary, in_short, of_audit, of_comparison, versus
 from gateway.durable import writing
 
 JSON, HTML = "audit.json", "audit.html"
@@ -22,6 +23,9 @@ td{white-space:nowrap}td[colspan]{white-space:normal}
 td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #e6e8eb}
 td:first-child,th:first-child{text-align:left}th{font-weight:600;background:#f4f5f7}
 .mark{background:#fff3cd;border:1px solid #e3b23c;padding:.5rem 1rem}
+.short{background:#f4f5f7;padding:.2rem 1.2rem .6rem;margin-top:1.2rem}.short h2{margin-top:.8rem;border:0}
+.short li{margin:.35rem 0}details{margin-top:1rem}summary{cursor:pointer;font-weight:600}dt{font-weight:600}
+dd{margin:0 0 .4rem 1.2rem}
 .figures{margin-top:1.2rem;display:flex;flex-wrap:wrap;gap:1rem}.figures svg{max-width:100%;height:auto}
 .scroll{overflow-x:auto}@media print{body{margin:0}}
 """
@@ -53,6 +57,11 @@ def _head(report: Mapping[str, Any]) -> str:
     marks = ""
     if report["synthetic"]:
         marks += '<p class="mark"><strong>Synthetic</strong>: these people do not exist.</p>'
+    for name, count in report.get("people_trained_on", {}).items():
+        marks += (
+            f'<p class="mark">{escape(name)} was trained on {count} of these people: that '
+            "flatters it. Judge it on others.</p>"
+        )
     if report["kind"] == "audit" and not report["enough_people"]:
         marks += '<p class="mark">Fewer than 50 people: no evidence for a release, whatever the figures say.</p>'
     return (
@@ -67,12 +76,18 @@ def _head(report: Mapping[str, Any]) -> str:
 def _audit(report: Mapping[str, Any]) -> Iterable[str]:
     tables = report["tables"]
     linkage = [row for row in tables["linkage"] if "d_sys" in row]
-    yield "<h2>Linkage and re-identification</h2>"
-    yield _table(tables["linkage"], LINKAGE, "another visit of the same person; ω = 1 unless said otherwise")
+    yield in_short(of_audit(report)) + glossary()
+    yield "<h2>Linkage</h2>"
+    omega = f"{report['options']['omega']:g}"
+    yield _table(tables["linkage"], LINKAGE, f"can two visits of one person be told from two people? ω = {omega}")
     if linkage:
         bars = [(f"{r['encoder']}, {r['metric']}", *_bar(r["d_sys"])) for r in linkage]
         yield f'<div class="figures">{bar_figure(bars, "D_sys with its upper bound", "shuffled labels")}'
         yield "".join(density_figure(r["densities"], f"{r['encoder']}, {r['metric']}") for r in linkage) + "</div>"
+        yield "<h2>Re-identification</h2>"
+        yield _table(linkage, FOUND, "is the nearest scan of another visit the same person's?")
+        yield "<h2>Canberra and cosine</h2>"
+        yield _table(versus(linkage), VERSUS, "the same embeddings, compared in two ways: an attacker takes the better")
     for name, title, cells, note in SECTIONS:
         if tables.get(name):
             yield f"<h2>{title}</h2>" + _table(tables[name], cells, note)
@@ -80,8 +95,13 @@ def _audit(report: Mapping[str, Any]) -> Iterable[str]:
 
 def _comparison(report: Mapping[str, Any]) -> Iterable[str]:
     rows = report["tables"]["attacks"]
+    yield in_short(of_comparison(report)) + glossary()
     yield "<h2>Two attacks on what is released</h2>"
-    yield _table(rows, ATTACKS, "void: the attacker finds nobody on the untouched originals either")
+    yield _table(
+        rows,
+        ATTACKS,
+        "before: untouched originals; void: the attacker finds nobody on those either, and its silence says nothing",
+    )
     drawn = [row for row in rows if "d_sys" in row]
     if drawn:
         names = [f"{r['encoder']}, {r['metric']}, {r['attack'].replace('_', ' ')}" for r in drawn]

@@ -29,23 +29,34 @@ def _at(row: Any, keys: tuple[str, ...]) -> Any:
 
 _D_SYS: Cells = (
     ("D_sys", _figure("d_sys", "value")),
-    ("upper", _figure("d_sys", "upper")),
+    ("at most", _figure("d_sys", "upper")),
     ("shuffled", _figure("d_sys", "null_mean")),
-    ("excess, upper", _figure("d_sys", "excess_upper")),
+    ("excess, at most", _figure("d_sys", "excess_upper")),
     ("p", _figure("d_sys", "p")),
 )
-_WHO: Cells = (("encoder", _text("encoder")), ("metric", _text("metric")))
-LINKAGE: Cells = (
-    *_WHO,
-    *_D_SYS,
-    ("AUC", _figure("auc")),
-    ("EER", _figure("eer")),
-    ("rank-1, leave one out", _share("rank1", "rank1")),
-    ("upper", _share("rank1", "upper")),
-    ("gallery", _text("fixed_gallery", "gallery")),
+_WHO: Cells = (("encoder", _text("encoder")), ("distance", _text("metric")))
+_ONE_MATE: Cells = (
     ("rank-1, one mate", _share("fixed_gallery", "rank1")),
-    ("upper", _share("fixed_gallery", "upper")),
+    ("at most", _share("fixed_gallery", "upper")),
     ("chance", _share("fixed_gallery", "chance")),
+)
+LINKAGE: Cells = (*_WHO, *_D_SYS, ("AUC", _figure("auc")), ("EER", _figure("eer")))
+FOUND: Cells = (
+    *_WHO,
+    ("people asked about", _text("rank1", "people")),
+    ("among people", _text("fixed_gallery", "gallery")),
+    *_ONE_MATE,
+    ("rank-1, leave one out", _share("rank1", "rank1")),
+    ("by person, at most", _share("rank1", "upper")),
+)
+VERSUS: Cells = (
+    ("encoder", _text("encoder")),
+    ("D_sys, Canberra", _figure("canberra", "d_sys", "value")),
+    ("at most", _figure("canberra", "d_sys", "upper")),
+    ("D_sys, cosine", _figure("cosine", "d_sys", "value")),
+    ("at most", _figure("cosine", "d_sys", "upper")),
+    ("rank-1, Canberra", _share("canberra", "rank1", "rank1")),
+    ("rank-1, cosine", _share("cosine", "rank1", "rank1")),
 )
 ATTACKS: Cells = (
     *_WHO,
@@ -53,21 +64,17 @@ ATTACKS: Cells = (
     ("D_sys before", _figure("d_sys_before", "value")),
     *_D_SYS,
     ("rank-1 before", _share("rank1_before")),
-    ("rank-1, one mate", _share("fixed_gallery", "rank1")),
-    ("upper", _share("fixed_gallery", "upper")),
-    ("chance", _share("fixed_gallery", "chance")),
+    *_ONE_MATE,
     ("void", lambda row: "void" if row["void"] else ""),
 )
 RELEASE: Cells = (
     ("level", _text("level")),
     ("encoder", _text("encoder")),
     ("gallery", _text("view")),
-    ("metric", _text("metric")),
+    ("distance", _text("metric")),
     ("attack", lambda row: str(row["attack"]).replace("_", " ")),
     *_D_SYS,
-    ("rank-1, one mate", _share("fixed_gallery", "rank1")),
-    ("upper", _share("fixed_gallery", "upper")),
-    ("chance", _share("fixed_gallery", "chance")),
+    *_ONE_MATE,
     ("alpha", _figure("alpha")),
 )
 PROBES: Cells = (
@@ -76,7 +83,7 @@ PROBES: Cells = (
     ("attribute", _text("attribute")),
     ("before", _share("before", "balanced_accuracy")),
     ("after", _share("after", "balanced_accuracy")),
-    ("upper", _share("after", "upper")),
+    ("at most", _share("after", "upper")),
     ("limit", lambda row: "" if row["limit"] is None else f"{100 * row['limit']:.1f} %"),
     ("chance", _share("after", "chance")),
 )
@@ -89,14 +96,14 @@ SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
             ("attribute", _text("attribute")),
             ("where", _text("where")),
             ("balanced accuracy", _share("balanced_accuracy")),
-            ("lower", _share("lower")),
-            ("upper", _share("upper")),
+            ("at least", _share("lower")),
+            ("at most", _share("upper")),
             ("precision", _share("precision")),
             ("chance", _share("chance")),
             ("p", _figure("p")),
             ("people", _text("people")),
         ),
-        "random forest, folds without common people; by person; control for head size before blaming anatomy",
+        "by a random forest, by person; where: within these people, or learned in one data set and tried in another",
     ),
     (
         "worst_people",
@@ -120,17 +127,17 @@ SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
     ),
     (
         "mates",
-        "By mates per query",
+        "By how many scans of a person the attacker holds",
         (
             *_WHO,
-            ("mates", _text("mates")),
-            ("gallery", _text("gallery")),
+            ("other scans of the person", _text("mates")),
+            ("among people", _text("gallery")),
             ("rank-1", _share("rank1")),
-            ("upper", _share("upper")),
+            ("at most", _share("upper")),
             ("chance", _share("chance")),
             ("people", _text("people")),
         ),
-        "a gallery of people, each with as many scans of other visits; rank-1 rises with them, D_sys does not",
+        "each of the people has as many scans of other visits there; rank-1 rises with them, D_sys does not",
     ),
     (
         "capped",
@@ -138,9 +145,9 @@ SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
         (
             *_WHO,
             ("rank-1, all scans", _share("rank1_full")),
-            ("capped, mean", _share("rank1_capped_mean")),
-            ("sd", _share("rank1_capped_sd")),
+            ("2 to 5 scans, mean", _share("rank1_capped_mean")),
+            ("standard deviation", _share("rank1_capped_sd")),
         ),
-        "ten random subsamples; rank-1 rises with the mates that a query has",
+        "ten random choices of scans: how much of rank-1 comes from people with many scans",
     ),
 )

@@ -103,7 +103,12 @@ def _embedded(
     place = made_home(home) if named_home(home) is not None else None
     wish = Wish(cards, preparations, reader, metadata)
     keeping, left_out = Keeping.of(place, settings_of(place)), Counter[str]()
-    data = embed_folder(folder, wish, keeping, card_folders(place), tick, lambda why: left_out.update([why]))
+    without: dict[str, str] = {}
+    data = embed_folder(
+        folder, wish, keeping, card_folders(place), tick, lambda why: left_out.update([why]), without.__setitem__
+    )
+    for name, why in without.items():
+        say(f"left out: {name} ({why})")
     for why, count in sorted(left_out.items()):
         say(f"left out: {count} of the files or slices ({why})")
     return data

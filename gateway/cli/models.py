@@ -1,4 +1,4 @@
-"""`models import|list|show|measures`: the learned parts of this gateway, and weights that a site brings."""
+"""`models import|list|show|calibrate|measures`: the learned parts of this gateway, and weights that a site brings."""
 
 from __future__ import annotations
 
@@ -79,6 +79,46 @@ def import_card(
     say(f"written: {made.path}; name it in a policy as {made.card.name}")
     for limit in (made.card.limits, f"licence: {made.card.licence}"):
         say(limit)
+    return 0
+
+
+@app.command()
+def calibrate(
+    name: CardName,
+    cohort: Annotated[
+        list[str],
+        typer.Option(
+            "--cohort",
+            metavar="READER=FOLDER",
+            help="People like those to be judged, 200 and more; dicom=FOLDER for DICOM; may be given again.",
+        ),
+    ],
+    home: HomeOption = None,
+    new_name: Annotated[str, typer.Option("--name", help="Of the site's card; a policy names it.")] = "",
+    valid_until: Annotated[
+        datetime | None, typer.Option("--valid-until", formats=["%Y-%m-%d"], help="After it the card does not load.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides who is set against whom.")] = 0,
+) -> int:
+    """Let a card judge single studies (`same_scan`): how near people lie whom it was not trained on."""
+    from gateway.learn.calibrating import calibrate, read_calibration
+    from gateway.learn.importing import site_folder
+
+    place = made_home(home)
+    with _steps() as told:
+        made = calibrate(
+            name,
+            [read_calibration(text) for text in cohort],
+            _folders(home),
+            site_folder(place.root),
+            lambda what, done, total: told(f"{what}: {done} of {total}"),
+            new_name=new_name,
+            valid_until=valid_until.date() if valid_until is not None else None,
+            seed=seed,
+        )
+    people = made.card.impostors.people if made.card.impostors is not None else 0
+    say(f"written: {made.path}: {people} people, {made.left_out} left out whom {name} was trained on")
+    say(f"name it in a policy as {made.card.name}: gate, study, same_scan")
     return 0
 
 

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
+from gateway.cli.homes import HomeOption, named_home
 from gateway.cli.output import errors, say
 
 Cohorts = Annotated[
@@ -22,38 +24,70 @@ Judged = Annotated[
     list[str] | None, typer.Option("--judge", metavar="READER=FOLDER", help="People to judge on, and never train on.")
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where card, weights and lists of people go.")]
-Steps = Annotated[int | None, typer.Option(min=1, help="Instead of the number that the card's training plans.")]
+Steps = Annotated[int | None, typer.Option(min=0, help="Instead of the number that the card's training plans.")]
+Start = Annotated[
+    str,
+    typer.Option(metavar="CARD", help="Go on from its weights; with --steps 0 only what stands beside the network."),
+]
 Seed = Annotated[int, typer.Option(help="Decides every random draw.")]
 Share = Annotated[float, typer.Option(help="Of the people that are trained on; on the others it is judged.")]
 
 
+class Tenths:
+    """For logs, where a bar cannot be drawn: true at the beginning of each part, and at each tenth of it."""
+
+    def __init__(self) -> None:
+        self._last = ("", -1)
+
+    def is_new(self, what: str, done: int, total: int) -> bool:
+        now = what.partition(":")[0], 10 * done // max(total, 1)
+        new, self._last = now != self._last, now
+        return new
+
+
 def train(
-    card: Annotated[str, typer.Argument(metavar="CARD", help="Such as chest-audit-1.")],
+    card: Annotated[str, typer.Argument(metavar="CARD", help="Such as chest-audit-1, or reid for reid-chest-1.")],
     cohort: Cohorts,
     out: Out,
     judge: Judged = None,
     steps: Steps = None,
     seed: Seed = 0,
     share: Share = 0.6,
+    start: Start = "",
+    home: HomeOption = None,
 ) -> int:
-    """Train a card on these people. Interrupted, it goes on where it was when started again with the same options."""
+    """Train a card on these people. Interrupted, it goes on where it was when started again with the same options.
+
+    Where no terminal shows a bar, a line is written for each tenth of each part.
+    """
+    from gateway.app.audit_folder import card_folders
     from gateway.learn.training import read_cohort, train
     from models.cards import CardFolder
+    from models.train import entry_of
 
     cohorts, judged = ([read_cohort(one) for one in texts] for texts in (cohort, judge or []))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as bar:
         task = bar.add_task("reading")
+        told = Tenths()
+
+        def tick(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+            if not errors.is_terminal and told.is_new(what, done, total):
+                errors.print(Text(f"{what}, {done} of {total}"), soft_wrap=True)
+
         run = train(
-            card,
+            entry_of(card),
             cohorts,
             CardFolder.flat(out),
-            lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+            tick,
             steps=steps,
             seed=seed,
             share=share,
             judged=judged,
             keep=out,
+            start=start,
+            folders=card_folders(named_home(home)),
         )
     say(f"{run.path}: judged on {run.held_out} people that it was not trained on")
     return 0

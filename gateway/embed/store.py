@@ -10,7 +10,7 @@ tells how many there are, and no more. The key is the caller's; who may open the
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -65,8 +65,12 @@ class EmbeddingStore:
             sync_folder(path.parent)
         return there
 
-    def purge(self, *, now: float, days: int) -> int:
-        """Remove what is older than `days` whole days (a policy's `references_days`); how many those were.
+    def path_of(self, kind: Kind, digest: str, card_digest: str) -> Path:
+        """Where that embedding lies, whether or not it is there."""
+        return self._path(kind, digest, card_digest)
+
+    def purge(self, *, now: float, days: int, spare: Container[Path] = frozenset()) -> int:
+        """Remove what is older than `days` whole days (a policy's `references_days`), but for `spare`; how many.
 
         A record dated after tomorrow would never age: EnvironmentFault names it, after the others were purged.
         """
@@ -78,7 +82,7 @@ class EmbeddingStore:
                 continue
             if when > now + DAY_S:
                 ahead.append(path)
-            elif when + (days + 1) * DAY_S <= now:
+            elif when + (days + 1) * DAY_S <= now and path not in spare:
                 path.unlink(missing_ok=True)
                 folders.add(path.parent)
                 removed += 1

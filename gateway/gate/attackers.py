@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from gateway.gate.aspects import IDENTITY
 from gateway.policy import Policy
 from models.cards import SHIPPED, Card, CardError, CardFolder, find_card, read_people, weights_of
+from models.cards.impostors import LEAST_IMPOSTORS
 
 if TYPE_CHECKING:  # encoders and figures are loaded by whoever judges with them, not by whoever reads a policy
     from gateway.embed import Embedder
 
 Folders = tuple[CardFolder, ...]
-LEAST_IMPOSTORS = 200  # people; fewer cannot tell one in a hundred
 KNOWN_METRICS = frozenset({"canberra", "cosine", "euclid"})  # of gateway.evidence
 DEFAULT_METRICS = ("canberra", "cosine")  # of a card that names none
 FLAT_ALGORITHMS = frozenset({"raw", "hog"})  # baselines that take pictures only
@@ -166,19 +166,13 @@ class ImpostorDistances:
         return float((1 + nearer) / (self.people + 1))
 
 
-def write_impostors(metric: str, distances: NDArray[np.float32], calibrated: str) -> bytes:
-    """The file that a card names under `impostors`: an .npz of `metric`, `distances` and `calibrated`."""
-    file = io.BytesIO()
-    np.savez_compressed(
-        file, metric=np.array(metric), distances=np.asarray(distances, np.float32), calibrated=np.array(calibrated)
-    )
-    return file.getvalue()
-
-
 def impostors_of(card: Card, folder: CardFolder) -> ImpostorDistances:
     """What the card carries. Raises CardError when there is none, too little of it, or another file."""
     if card.impostors is None:
-        raise CardError(f"the card {card.name} carries no impostors; same_scan needs at least {LEAST_IMPOSTORS}")
+        raise CardError(
+            f"the card {card.name} carries no impostors; same_scan needs {LEAST_IMPOSTORS} people and more whom it was "
+            "not trained on"
+        )
     path = folder.weights / card.impostors.file
     try:
         data = path.read_bytes()
@@ -199,7 +193,7 @@ def _read_impostors(data: bytes, card: Card, path: Path) -> ImpostorDistances:
                 str(arrays["metric"]), np.asarray(arrays["distances"], np.float32), str(arrays["calibrated"])
             )
     except (OSError, ValueError, KeyError):
-        raise CardError(f"{path} holds no metric, distances and calibrated; write it with write_impostors") from None
+        raise CardError(f"{path} holds no metric, distances and calibrated; `models calibrate` writes it") from None
     sound = found.distances.ndim == 2 and found.distances.size > 0 and bool(np.isfinite(found.distances).all())
     if not sound or found.metric not in METRICS or found.metric != card.impostors.metric:
         raise CardError(f"{path}: distances are (people, draws) of finite numbers, in the metric that the card names")

@@ -80,7 +80,11 @@ class SameScan:
         try:
             people = impostors_of(*card_named(self.card, folders)).people
         except CardError as error:
-            yield str(error), "calibrate the card, or name one that is"
+            told = f"deid-gateway models calibrate {self.card} --cohort READER=FOLDER --name NEW"
+            yield (
+                str(error),
+                f"calibrate it on people of yours ({told}) and name NEW, or name a card that is calibrated",
+            )
             return
         if not self._can_hold(people):
             least = f"with {people} impostors no p-value lies below {1 / (people + 1):.4f}"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from PIL import Image
 from pydicom.dataset import Dataset
 
 from gateway.frames import EncodedImage
+from gateway.volumes import Turn
 from models.cohorts.cohort import Pixels
 
 HU = -1024.0, 3071.0
@@ -30,32 +30,6 @@ class Frame:
     instance: str
     slope: float = 1.0
     intercept: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Axes to swap, then those to flip, until slices go to the head, rows to the back, columns to the left."""
-
-    axes: tuple[int, int, int]
-    flips: tuple[int, ...]
-
-    def of(self, array: NDArray[Any]) -> NDArray[Any]:
-        return np.ascontiguousarray(np.flip(array.transpose(self.axes), self.flips))
-
-
-def upright(affine: NDArray[np.float64]) -> Turn:
-    """For [slice, row, column] with `affine` from (column, row, slice) to LPS; oblique grids to the nearest axes."""
-    directions = affine[:3, :3] / np.linalg.norm(affine[:3, :3], axis=0)
-    left: list[int] = [0, 1, 2]
-    chosen: dict[int, int] = {}
-    for world in np.argsort(-np.abs(directions).max(1)):  # the clearest first
-        column = max(left, key=lambda one: abs(directions[world, one]))
-        left.remove(column)
-        chosen[int(world)] = column
-    wanted = (2, 1, 0)  # to the head, to the back, to the left
-    axes = [2 - chosen[world] for world in wanted]
-    flips = tuple(at for at, world in enumerate(wanted) if directions[world, chosen[world]] < 0)
-    return Turn((axes[0], axes[1], axes[2]), flips)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from pydicom.dataset import Dataset
 
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
-from gateway.learn.loading import Frame, Picture, StackOf, instances_of, mask_of, upright
+from gateway.learn.loading import Frame, Picture, StackOf, instances_of, mask_of
 from gateway.learn.people import SEXES, wrote
 from gateway.learn.segmentation import SEGMENTATION
-from gateway.volumes import Stack, planes_of, sort
+from gateway.volumes import Stack, planes_of, sort, upright
 from models.cohorts import Cohort, Scan
 from models.cohorts.cohort import AGE_BAND_YEARS
 

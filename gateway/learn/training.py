@@ -20,12 +20,12 @@ from gateway.embed import Embedder, fixed_embedding, fixed_input_digest
 from gateway.errors import UsageError
 from gateway.learn.judged import PROTOCOL, Tick, card_metrics, embedded, figures
 from models.audit_encoders import ENCODERS
-from models.cards import Card, CardError, CardFolder, Weights, people_hash
+from models.cards import SHIPPED, Card, CardError, CardFolder, Weights, find_card, people_hash, read_people, weights_of
 from models.cohorts import READERS, Cohort, synthetic_brains, synthetic_chest, synthetic_fundus
 from models.train import ENTRIES
 
 if TYPE_CHECKING:
-    from models.train.trained import Trained
+    from models.train.trained import Start, Trained
 
 SHARE = 0.6  # of the people that are trained on
 
@@ -44,6 +44,9 @@ SYNTHETIC: dict[str, Callable[[int, int, int], Cohort]] = {
     "synthetic-chest": synthetic_chest,
     "synthetic-fundus": partial(synthetic_fundus, size=96),
     "synthetic-brains": partial(synthetic_brains, spacing_mm=3.0),
+    "synthetic-tumours": partial(
+        synthetic_brains, spacing_mm=3.0, sequences=("T1", "T1c", "T2", "FLAIR"), diagnoses={"HGG": 0.5, "LGG": 0.5}
+    ),
 }
 
 
@@ -89,9 +92,12 @@ def train(
     share: float = SHARE,
     judged: Sequence[Cohort] = (),
     keep: Path | None = None,
+    start: str = "",
+    folders: Sequence[CardFolder] = (SHIPPED,),
 ) -> Run:
     """`judged`: cohorts of which nobody is trained on. `keep` holds the checkpoint. Cohorts of one name are one.
 
+    `start` names a card in `folders` whose weights the training goes on from: an attacker of ours only.
     Raises UsageError for an unknown card, cohorts that cannot be trained on, or people who are to be both.
     """
     if name not in ENTRIES:
@@ -101,19 +107,53 @@ def train(
     from models.train.trained import Options, sides
 
     split = [sides(cohort, share) for cohort in joined(cohorts)]
-    both = _people(ours for ours, _ in split) & _people(judged)
+    entry = import_module(ENTRIES[name])
+    begin = _start(start, folders) if start else None
+    if steps == 0 and begin is None:
+        raise UsageError("no steps teach nothing: give some, or name a card to start from")
+    if begin is not None and not hasattr(entry, "RECIPE"):
+        raise UsageError(f"the training of {name} begins afresh: only our own attackers go on from a card")
+    held_out = joined([*(others for _, others in split if len(others)), *judged])
+    both = _people(part for part, _ in split) & _people(judged)
+    if begin is not None:
+        both |= begin.hashes & _people(held_out)
     if both:
         raise UsageError(
             f"{len(both)} people of the cohorts to judge on are trained on; leave them out of one of the two"
         )
-    checkpoint = make_folder(keep) / f"{name}.checkpoint" if keep is not None else None
-    options = Options(steps=steps, seed=seed, checkpoint=checkpoint)
+    ours = [part for part, _ in split if len(part)]
+    checkpoint = make_folder(keep) / f"{name}.{_run(ours, begin)}.checkpoint" if keep is not None else None
+    options = Options(steps=steps, seed=seed, checkpoint=checkpoint, start=begin)
     try:
-        trained: Trained = import_module(ENTRIES[name]).train([ours for ours, _ in split if len(ours)], options, tick)
+        trained: Trained = entry.train(ours, options, tick)
     except ValueError as error:
         raise UsageError(f"{name} cannot be trained on this: {error}") from None
-    held_out = [others for _, others in split if len(others)]
-    return write_trained(trained, joined([*held_out, *judged]), target, tick)
+    return write_trained(trained, held_out, target, tick)
+
+
+def _run(cohorts: Iterable[Cohort], start: Start | None) -> str:
+    """What a run goes on from a checkpoint of: the very same scans, and the same start."""
+    told = [f"{cohort.name}/{one.subject}/{one.session}/{one.name}" for cohort in cohorts for one in cohort]
+    told.append(start.card.model_dump_json() if start is not None else "")
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
+
+
+def _start(name: str, folders: Sequence[CardFolder]) -> Start:
+    """The card with its weights and its people. Raises UsageError."""
+    from safetensors.torch import load
+
+    from models.train.trained import Start
+
+    try:
+        card, folder = find_card(name, folders)
+        path = weights_of(card, folder)
+        read_people(card, folder)  # each list is the one that the card names
+    except CardError as error:
+        raise UsageError(str(error)) from None
+    if path is None:
+        raise UsageError(f"{name} has no weights to go on from")
+    lists = {one.people_file: (folder.people / one.people_file).read_bytes() for one in card.trained_on}
+    return Start(card, load(path.read_bytes()), lists)
 
 
 def joined(cohorts: Sequence[Cohort]) -> list[Cohort]:

@@ -1,10 +1,11 @@
 """Our own encoders: a small residual network trained by contrast, beside whitened gradients of the same planes.
 
-The network has seen few people; gradients alone are not told what of a picture is the person. Each half is a vector of
-length 1, so the cosine of two embeddings is the mean of the halves' cosines.
+The network has seen few people; gradients alone are not told what of a picture is the person. Each part is a vector of
+length 1 times the root of its share, so the cosine of two embeddings is the mean of the parts' cosines by these shares.
 
 Parameters of a card: `side` (pixels of a plane), `width` (channels of the first stage), `shift` (pixels by which the
-five takes of a plane are moved; their embeddings are averaged). Tensors: `network.*`, and `gradients.mean` (f,),
+nine takes of a plane are moved; what is found in them is averaged, in both parts, because people never stand in the
+same place twice), `gradients` (their share, 0 to 1; 0.5 unless said). Tensors: `network.*`, and `gradients.mean` (f,),
 `gradients.matrix` (f, k), which `models.train.whitening` fits.
 """
 
@@ -16,16 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from skimage.feature import hog
 from torch import Tensor, nn
 from torch.nn import functional
 
 from models.audit_encoders.baselines import Pixels, Spacing
+from models.audit_encoders.gradients import histograms
 from models.audit_encoders.networks import loaded, number
 from models.cards import Card, CardError
 
 CELL_CHANNELS, GRID = 16, 4
-CELLS = 8  # of the gradients, along each side
 Prepare = Callable[[Pixels, Spacing, int], Tensor]  # pixels, spacing, side -> (V, C, side, side)
 
 
@@ -81,11 +81,11 @@ class IdentityNetwork(nn.Module):
 
 
 def takes(x_bvchw: Tensor, shift: int) -> list[Tensor]:
-    """The planes as they are, and moved by `shift` pixels up, down, left, right; the edge is repeated."""
+    """The planes as they are, and moved by `shift` pixels to each of the eight sides; the edge is repeated."""
     height, width = x_bvchw.shape[-2:]
     wide = functional.pad(x_bvchw.flatten(0, 1), (shift,) * 4, mode="replicate")
     wide = wide.reshape(*x_bvchw.shape[:3], *wide.shape[-2:])
-    corners = [(shift, shift), (0, shift), (2 * shift, shift), (shift, 0), (shift, 2 * shift)]
+    corners = [(shift * y, shift * x) for y, x in ((1, 1), *((y, x) for y in range(3) for x in range(3) if y * x != 1))]
     return [wide[..., y : y + height, x : x + width] for y, x in corners]
 
 
@@ -96,15 +96,15 @@ def embed_planes(network: nn.Module, x_bvchw: Tensor, shift: int) -> Tensor:
         return functional.normalize(total, dim=1)
 
 
-def gradients_of(planes_vchw: Tensor) -> Pixels:
+def gradients_of(planes_vchw: Tensor, shift: int = 0) -> Pixels:
     """(V * 1764,): histograms of oriented gradients of the middle channel of every plane, in 8 x 8 cells.
 
-    The baseline's, at the plane's own resolution (the side is a multiple of 8).
+    The baseline's, at the plane's own resolution (the side is a multiple of 8); with `shift` averaged over the takes.
     """
-    middle = planes_vchw[:, planes_vchw.shape[1] // 2].float().numpy()
-    cell = middle.shape[-1] // CELLS
-    found = [hog(one, 9, (cell, cell), (2, 2), block_norm="L2-Hys") for one in middle]
-    return np.asarray(np.concatenate(found), np.float32)
+    middle = planes_vchw[None, :, planes_vchw.shape[1] // 2][:, :, None].float()
+    wanted = takes(middle, shift) if shift else [middle]
+    found = histograms(torch.cat(wanted)[:, :, 0].flatten(0, 1).numpy())
+    return np.asarray(found.reshape(len(wanted), -1).mean(0), np.float32)
 
 
 def unit(rows: NDArray[np.floating]) -> Pixels:
@@ -123,12 +123,14 @@ class OwnEncoder:
     matrix: Pixels
     side: int
     shift: int
+    gradients: float  # their share
 
     def __call__(self, pixels: Pixels, spacing_mm: Spacing = None, /) -> Pixels:
         planes = self.prepare(np.asarray(pixels, np.float32), spacing_mm, self.side)
         learned = embed_planes(self.network, planes[None], self.shift)[0].numpy()
-        whitened = unit((gradients_of(planes) - self.mean) @ self.matrix)
-        return np.asarray(np.concatenate([learned, whitened]) / np.sqrt(2), np.float32)
+        whitened = unit((gradients_of(planes, self.shift) - self.mean) @ self.matrix)
+        parts = [np.sqrt(1 - self.gradients) * learned, np.sqrt(self.gradients) * whitened]
+        return np.asarray(np.concatenate(parts), np.float32)
 
 
 def own_encoder(prepare: Prepare, channels: int, card: Card, tensors: Mapping[str, Tensor]) -> OwnEncoder:
@@ -140,7 +142,14 @@ def own_encoder(prepare: Prepare, channels: int, card: Card, tensors: Mapping[st
         raise CardError(f"the weights of {card.name} lack the whitening of gradients; train it again") from None
     learned = card.dimensions - matrix.shape[1]
     network = loaded(lambda _card: IdentityNetwork(channels, width, learned), card, part(tensors, "network"))
-    return OwnEncoder(prepare, network, mean, matrix, side, shift)
+    return OwnEncoder(prepare, network, mean, matrix, side, shift, _share(card))
+
+
+def _share(card: Card) -> float:
+    share = card.parameters.get("gradients", 0.5)
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise CardError(f"the parameter gradients of {card.name} is the share of the gradients, 0 to 1")
+    return float(share)
 
 
 def part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:

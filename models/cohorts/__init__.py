@@ -12,15 +12,25 @@ from models.cohorts.manifest import read_manifest
 if TYPE_CHECKING:
     from models.cohorts.chest import synthetic_chest
     from models.cohorts.fundus import synthetic_fundus
-    from models.cohorts.readers import READERS
+    from models.cohorts.readers import MODALITIES, READERS
 
 _LATER = {  # imported when first asked for: they bring OpenCV, and readers many formats
+    "MODALITIES": "models.cohorts.readers",
     "READERS": "models.cohorts.readers",
     "synthetic_chest": "models.cohorts.chest",
     "synthetic_fundus": "models.cohorts.fundus",
 }
 
-__all__ = ["READERS", "Cohort", "Scan", "read_manifest", "synthetic_brains", "synthetic_chest", "synthetic_fundus"]
+__all__ = [
+    "MODALITIES",
+    "READERS",
+    "Cohort",
+    "Scan",
+    "read_manifest",
+    "synthetic_brains",
+    "synthetic_chest",
+    "synthetic_fundus",
+]
 
 
 def __getattr__(name: str) -> Any:

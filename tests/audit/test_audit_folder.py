@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pydicom
 import pytest
 import yaml
 
+from gateway.app import audit_folder
 from gateway.app.audit_folder import Keeping, Wish, card_folders, embed_folder
 from gateway.cli import run
 from gateway.embed import Embedder
 from gateway.errors import UsageError
 from gateway.learn import write_dicom
 from gateway.settings import Home, load_settings
-from models.cards import SHIPPED
-from models.cohorts import synthetic_brains
+from models.cards import SHIPPED, CardError, find_card, people_hash, read_people
+from models.cohorts import MODALITIES, READERS, synthetic_brains
 
 PEOPLE = 6
 
@@ -159,3 +162,83 @@ def test_a_folder_without_images_and_embeddings_without_metadata_are_refused(tmp
     assert run(["audit", str(tmp_path / "empty"), "--out", str(tmp_path / "r")]) == 2
     np.savez(tmp_path / "e.npz", scan=["a"], brain=np.zeros((1, 2)))
     assert run(["audit", str(tmp_path / "e.npz"), "--out", str(tmp_path / "r")]) == 2
+
+
+def imported(home: Home, name: str, **changes: object) -> None:
+    """A card as `models import` writes it, with weights; of an algorithm that needs none, so that it works."""
+    own = home.root / "models"
+    own.mkdir(exist_ok=True)
+    (own / f"{name}.safetensors").write_bytes(b"weights")
+    published = yaml.safe_load((SHIPPED.cards / "dino-vits16.yaml").read_text())["published"]
+    card = {
+        "name": name,
+        "role": "attacker",
+        "algorithm": "hog",
+        "modalities": ["MR"],
+        "takes": "image",
+        "dimensions": 1764,
+        "weights": {
+            "file": f"{name}.safetensors",
+            "sha256": hashlib.sha256(b"weights").hexdigest(),
+        },
+        "published": published,
+        "intended_use": "a test",
+        "limits": "a test",
+        "licence": "none",
+        "source": "here",
+        **changes,
+    }
+    (own / f"{name}.yaml").write_text(yaml.safe_dump(card))
+
+
+def test_imported_cards_are_used_where_their_modality_fits_and_one_that_cannot_is_named(
+    brains: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported(home, "mine")
+    imported(home, "eyes", modalities=["OP"])
+    imported(home, "tables", takes="measures")
+    imported(home, "picky")
+    real = audit_folder.open_embedder
+
+    def opened(name: str, *args: Any, **words: Any) -> Embedder:
+        if name not in ("mine", "picky", "brain-audit-1"):
+            return real(name, *args, **words)
+        found = real("gradients", *args, **words)
+        encoder: Any = found.encoder
+
+        def unable(*_: object) -> Any:
+            raise CardError("it needs grey-matter maps")
+
+        card = find_card(name, card_folders(home))[0]
+        return Embedder(card, encoder if name == "mine" else unable)
+
+    monkeypatch.setattr(audit_folder, "open_embedder", opened)
+    left_out: dict[str, str] = {}
+    found = embed_folder(
+        brains, Wish(), Keeping(None, b"k" * 32), card_folders(home), ticks, without=left_out.__setitem__
+    )
+    assert sorted(found.embeddings) == ["gradients", "grey-similarity", "mine"]
+    assert left_out == {"brain-audit-1": "it needs grey-matter maps", "picky": "it needs grey-matter maps"}
+    with pytest.raises(UsageError, match="picky cannot embed this data set: it needs grey-matter maps"):
+        embed_folder(brains, Wish(("picky",)), Keeping(None, b"k" * 32), card_folders(home), ticks)
+
+
+def test_every_reader_says_what_modality_it_reads() -> None:
+    assert MODALITIES.keys() == READERS.keys()
+    assert set(MODALITIES.values()) <= {"DX", "OP", "MR"}
+
+
+@pytest.mark.shared
+def test_a_research_data_set_is_attacked_by_our_card_and_the_report_says_whom_it_knows(shared_data: Path) -> None:
+    cohort = READERS["ridb"](shared_data / "fundus")
+    some = cohort.of(cohort.subjects[:4])
+    seen = read_people(*find_card("fundus-audit-1"))
+    known = sum(people_hash(cohort.name, one) in seen for one in some.subjects)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(READERS, "ridb", lambda _folder: some)
+        found = embed_folder(
+            shared_data / "fundus", Wish(reader="ridb"), Keeping(None, b"k" * 32), card_folders(None), ticks
+        )
+    assert "fundus-audit-1" in found.embeddings
+    assert found.trained_on == {"fundus-audit-1": known}
+    assert known > 0

@@ -6,12 +6,14 @@ import csv
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gateway.audit import Options, compare, measure, read_inputs, write_report
+from gateway.audit.page import html_of
 from gateway.cli import run
 from gateway.errors import UsageError
 
@@ -94,6 +96,36 @@ def test_text_from_files_is_escaped_and_the_page_needs_nothing_else(tmp_path: Pa
     assert not re.search(r"(src|href)=.?(http|//)|@import|url\((?!#)", text)
     assert page.stat().st_mode & 0o777 == 0o600
     assert "person 3" not in text  # whose scans they are stays in the metadata
+
+
+def test_a_report_says_its_worst_findings_in_words_and_what_columns_mean(tmp_path: Path) -> None:
+    data = read_inputs(*files(tmp_path, 3.0))
+    report = measure(replace(data, trained_on={"brain": 7}), QUICK, ticks)
+    text = html_of(report)
+    fixed = [row["fixed_gallery"] for row in report["tables"]["linkage"]]
+    worst = max(fixed, key=lambda one: one["upper"])
+    short = re.sub(r"<[^>]*>", " ", text[text.index("In short") : text.index("What the columns mean")])
+    assert f"among 20 people in {100 * worst['rank1']:.0f} % of tries, at most {100 * worst['upper']:.0f} %" in short
+    assert "guessing would in 5.0 %" in short
+    assert re.search(r"sex is read from the scans of a person rightly in (9\d|100) %", short)
+    assert "brain was trained on 7 of these people" in text
+    for title in ("Linkage", "Re-identification", "Canberra and cosine", "What can be inferred", "Two to five scans"):
+        assert f"<h2>{title}" in text
+    for term in ("at most", "shuffled", "rank-1", "no evidence"):
+        assert f"<dt>{term}</dt>" in text
+
+
+def test_a_comparison_says_what_each_attacker_still_finds(tmp_path: Path) -> None:
+    before = read_inputs(*files(tmp_path / "a", 3.0, seed=1))
+    text = html_of(compare(before, before, QUICK, ticks))
+    assert "Whoever holds the original of the very scan that was released finds the person among 20 in 100 %" in text
+    nobody = read_inputs(*files(tmp_path / "b", 0.0, seed=13)), read_inputs(*files(tmp_path / "c", 0.0, seed=14))
+    assert "no attacker could be measured. That is no sign of safety" in html_of(compare(*nobody, QUICK, ticks))
+
+
+def test_only_the_tables_that_are_asked_for_are_measured(tmp_path: Path) -> None:
+    report = measure(read_inputs(*files(tmp_path, 1.0)), QUICK, ticks, ("capped",))
+    assert list(report["tables"]) == ["capped"]
 
 
 def test_synthetic_people_are_marked(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pydicom.dataset import Dataset, FileMetaDataset
 
 from gateway.learn import read_dicom
-from gateway.learn.loading import upright
 from gateway.learn.people import uid_of
 from gateway.learn.segmentation import SEGMENTATION
+from gateway.volumes import upright
 from models.cohorts.cohort import Pixels
 
 SIGNED = [(axes, signs) for axes in itertools.permutations(range(3)) for signs in itertools.product((1, -1), repeat=3)]

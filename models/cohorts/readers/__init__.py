@@ -38,4 +38,11 @@ READERS: dict[str, Callable[[Path], Cohort]] = {
     "refuge2": read_refuge2,
 }
 
-__all__ = ["READERS", "LayoutError"]
+# By name as well: the DICOM modality of what a data set holds, by which cards are chosen for it.
+MODALITIES: dict[str, str] = {
+    **dict.fromkeys(("nih64", "hannover", "mimic-cxr", "chexpert", "chestx-det"), "DX"),
+    **dict.fromkeys(("ridb", "eyepacs", "refuge2"), "OP"),
+    **dict.fromkeys(("lesjak-cross-sectional", "lesjak-longitudinal", "oasis-2", "miriad", "brats"), "MR"),
+}
+
+__all__ = ["MODALITIES", "READERS", "LayoutError"]
