@@ -56,6 +56,7 @@ class Ledger:
         self._count = 0
         self._last_mac = GENESIS
         self._decisions: set[str] = set()
+        self.fault = ""  # the last one that `verify`, or reading on, came upon
 
     def append(self, event: str, decision: str, **fields: object) -> bool:
         """Write one line and sync it. False when this decision is in the ledger already.
@@ -97,28 +98,42 @@ class Ledger:
                     yield json.loads(line)
 
     def verify(self) -> LedgerReport:
-        """Read everything anew. Finds one changed, missing, added or reordered line, and a cut tail."""
-        with self._locked():
-            return self._verify()
+        """Read everything anew. Finds one changed, missing, added or reordered line, and a cut tail.
 
-    def _verify(self) -> LedgerReport:
+        What is there at the beginning is judged, without keeping anybody from appending: a long ledger takes minutes.
+        """
+        with self._locked():
+            size = self.path.stat().st_size if self.path.exists() else 0
+            headed = self._head.exists()
+            named = self._line_of_head() if headed else None
+        report = self._verify(size, headed=headed, named=named)
+        self.fault = report.fault
+        return report
+
+    def _verify(self, size: int, *, headed: bool, named: int | None) -> LedgerReport:
         previous, count = GENESIS, 0
-        for number, line in enumerate(
-            self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else (), 1
-        ):
+        for number, line in enumerate(self._first(size), 1):
             fault = self._fault_of(line, number, previous)
             if fault:
                 return LedgerReport(number, fault, number)
             previous, count = json.loads(line)["mac"], number
-        if not self._head.exists():
+        if not headed:
             return LedgerReport(count, "the head file is missing", 0) if count else LedgerReport(0)
-        named = self._line_of_head()
         if named is None:
             return LedgerReport(count, "the head file was changed")
         # One line more than the head is a crash between the two writes, not a forgery: the chain vouches for it.
         if count < named:
             return LedgerReport(count, f"{named - count} line(s) are missing at the end", count + 1)
         return LedgerReport(count)
+
+    def _first(self, size: int) -> Iterator[bytes]:
+        """Lines within the first `size` bytes."""
+        if not size:
+            return
+        with open(self.path, "rb") as file:
+            while size > 0 and (line := file.readline(size)):
+                size -= len(line)
+                yield line
 
     def _line_of_head(self) -> int | None:
         """The number of the last acknowledged line; None for a head that we did not write."""
@@ -155,6 +170,7 @@ class Ledger:
         """Read lines that other processes wrote since; drop a torn last line, which nobody was told of."""
         if not self.path.exists():
             if self._head.exists():
+                self.fault = "the ledger is gone"
                 raise EnvironmentFault(f"the ledger {self.path} is gone but its head remains; restore it from backup")
             return
         with open(self.path, "r+b") as file:
@@ -166,6 +182,7 @@ class Ledger:
                     break
                 fault = self._fault_of(line, self._count + 1, self._last_mac)
                 if fault:
+                    self.fault = fault
                     raise EnvironmentFault(
                         f"the ledger is damaged at line {self._count + 1}: {fault}; "
                         "nothing is decided until it is restored (`deid-gateway ledger verify`)"

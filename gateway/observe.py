@@ -146,3 +146,56 @@ class Metrics:
             registry=at,
         )
         self.library_failures = Counter("deid_unforeseen_failures", "Exceptions nobody foresaw", ["stage"], registry=at)
+        self._add_machine(at)
+        self._add_releases(at)
+
+    def _add_machine(self, at: CollectorRegistry) -> None:
+        """How well the gateway itself is, and what it tells people."""
+        self.part_ok = Gauge("deid_part_ok", "1 while a part of the gateway is well", ["part"], registry=at)
+        self.ledger_ok = Gauge("deid_ledger_ok", "1 while the ledger's chain holds", registry=at)
+        self.oldest_held_seconds = Gauge("deid_oldest_held_seconds", "Age of the oldest held study", registry=at)
+        self.disk_total_bytes = Gauge("deid_spool_total_bytes", "Size of the disk where the spool lies", registry=at)
+        self.disk_least_bytes = Gauge("deid_spool_least_bytes", "Free space below which nothing is taken", registry=at)
+        self.retrying = Gauge(
+            "deid_destination_retrying_jobs", "Jobs whose last try to send failed", ["destination"], registry=at
+        )
+        self.expires = Gauge(
+            "deid_expires_timestamp_seconds", "When a certificate ends, in UTC seconds", ["what"], registry=at
+        )
+        self.notified = Counter(
+            "deid_notifications", "Messages to people by what became of them", ["channel", "result"], registry=at
+        )
+        self.notifications = Gauge("deid_notifications_waiting", "Messages that wait to be sent", registry=at)
+        self.notifications_seconds = Gauge(
+            "deid_notifications_oldest_seconds", "Age of the oldest message that is overdue", registry=at
+        )
+
+    def _add_releases(self, at: CollectorRegistry) -> None:
+        """What the last releases say of themselves. `encoder` is the card that found most, "" for a check without."""
+        told = ["policy", "release", "encoder"]
+
+        def figure(name: str, says: str, labels: list[str] = told) -> tuple[Gauge, Gauge]:
+            """The estimate and its one-sided bound."""
+            upper = Gauge(f"deid_release_{name}_upper", f"{says}: upper bound", labels, registry=at)
+            return Gauge(f"deid_release_{name}", says, labels, registry=at), upper
+
+        self.release_linkability = figure("linkability", "D_sys over its permutation null, worst attack")
+        self.release_rank1 = figure("rank1", "Rate of people found first in a gallery, worst attack")
+        self.release_accuracy = figure(
+            "balanced_accuracy", "Balanced accuracy of inferring an attribute", [*told, "attribute"]
+        )
+        labels = ["policy", "release"]
+        self.release_group = Gauge(
+            "deid_release_smallest_group", "People who share all kept attributes, smallest group", labels, registry=at
+        )
+        self.release_people = Gauge("deid_release_people", "People of a release", labels, registry=at)
+        self.release_looks = Gauge("deid_release_looks", "How often a release was judged", labels, registry=at)
+        self.release_residuals = Gauge(
+            "deid_release_residual_findings", "Residuals that the gate found", [*labels, "check"], registry=at
+        )
+        self.release_stages = Gauge(
+            "deid_release_stage_instances", "Instances that a stage went over", [*labels, "stage"], registry=at
+        )
+        self.release_blocked = Gauge(
+            "deid_release_last_blocked_timestamp_seconds", "When a release was last blocked", ["policy"], registry=at
+        )

@@ -12,26 +12,21 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from dotenv import dotenv_values
-from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import NoDecode, SettingsConfigDict
 
 from gateway.errors import EnvironmentFault, UsageError
+from gateway.message_settings import MessageSettings, Words, words_of
 
 SHIPPED_POLICIES = Path(__file__).resolve().parent.parent / "policies"
 
-
-def _words(value: object) -> object:
-    return [word for word in re.split(r"[,\s]+", value) if word] if isinstance(value, str) else value
-
-
-Words = Annotated[tuple[str, ...], NoDecode]
 Urls = Annotated[Mapping[str, SecretStr], NoDecode]
 
 
-class Settings(BaseSettings):
+class Settings(MessageSettings):
     """Every setting, its unit and its default. Unknown `DEID_*` names are refused by `load_settings`."""
 
     model_config = SettingsConfigDict(env_prefix="DEID_", extra="ignore", frozen=True, validate_default=True)
@@ -50,6 +45,25 @@ class Settings(BaseSettings):
     ae_title: str = Field("DEID", max_length=16, description="our AE title, called by the PACS, calling the archive")
     dicom_host: str = Field("127.0.0.1", description="address that the DICOM port binds to")
     dicom_port: int = Field(11112, ge=0, le=65535, description="0 = any free port")
+    dicom_plain: bool = Field(True, description="take DICOM in the clear on dicom_port; false = over TLS only")
+    dicom_tls_port: int | None = Field(
+        None, ge=0, le=65535, description="port for DICOM over TLS (2762 by custom); unset = none, 0 = any"
+    )
+    dicom_tls_certificate: Path | None = Field(None, description="PEM file: our certificate for DICOM over TLS")
+    dicom_tls_key: Path | None = Field(None, description="PEM file with its key, mode 0600")
+    dicom_tls_ca: Path | None = Field(
+        None, description="PEM file: who vouches for senders, who must then show a certificate; unset = they need none"
+    )
+    stow_host: str = Field("127.0.0.1", description="address that DICOMweb (STOW-RS) binds to")
+    stow_port: int | None = Field(None, ge=0, le=65535, description="port of DICOMweb; unset = none, 0 = any")
+    stow_clients: Words = Field(
+        (), description="who may send by it: AET@host#SHA256-of-token, comma separated; * for any host; empty = nobody"
+    )
+    stow_tls_certificate: Path | None = Field(None, description="PEM file: DICOMweb speaks TLS itself")
+    stow_tls_key: Path | None = Field(None, description="PEM file with the key of that certificate, mode 0600")
+    stow_tls_ca: Path | None = Field(
+        None, description="PEM file: who vouches for senders, who must then show a certificate as well"
+    )
     http_host: str = Field("127.0.0.1", description="address that /metrics, /healthz and /readyz bind to")
     http_port: int = Field(8080, ge=0, le=65535, description="0 = any free port")
     review_host: str = Field("127.0.0.1", description="address that the review page binds to")
@@ -60,10 +74,15 @@ class Settings(BaseSettings):
     review_tls_certificate: Path | None = Field(None, description="PEM file: the review page speaks TLS itself")
     review_tls_key: Path | None = Field(None, description="PEM file with the key of that certificate")
     allowed_peers: Words = Field(
-        (), description="who may send: AET@host, comma separated; * for any host; empty = nobody"
+        (),
+        description="who may send: AET@host, comma separated; * for any host; AET@host#SHA256 with that certificate",
     )
     called_ae_titles: Words = Field((), description="AE titles we answer to besides ae_title, for routing by called AE")
     private_sop_classes: Words = Field((), description="private storage SOP classes to accept (and then hold)")
+    commitment: Literal["off", "intake", "decision"] = Field(
+        "off", description="storage commitment to senders: off, once on disk (intake), or once it was sent (decision)"
+    )
+    commitment_peers: Words = Field((), description="where reports of it go: AET@host:port, comma separated")
     max_pdu_bytes: int = Field(131072, ge=4096, le=1 << 24, description="largest PDU we accept")
     network_timeout_s: float = Field(60.0, gt=0, description="a silent peer is dropped after this")
     max_associations: int = Field(50, ge=1, description="associations at once")
@@ -79,10 +98,12 @@ class Settings(BaseSettings):
     retry_base_s: float = Field(5.0, gt=0, description="first pause between attempts; doubles up to retry_max_s")
     retry_max_s: float = Field(900.0, gt=0, description="longest pause between attempts")
 
-    @field_validator("allowed_peers", "called_ae_titles", "private_sop_classes", mode="before")
+    @field_validator(
+        *("allowed_peers", "called_ae_titles", "private_sop_classes", "stow_clients", "commitment_peers"), mode="before"
+    )
     @classmethod
     def _split(cls, value: object) -> object:
-        return _words(value)
+        return words_of(value)
 
     @field_validator("lookup_urls", mode="before")
     @classmethod
@@ -101,9 +122,47 @@ class Settings(BaseSettings):
     def _peer(cls, peers: tuple[str, ...]) -> tuple[str, ...]:
         for peer in peers:
             title, at, host = peer.partition("@")
+            host, mark, certificate = host.partition("#")
             if not (at and title and host) or len(title) > 16:
                 raise ValueError("each peer is AET@host, e.g. PACS@10.0.0.7, or PACS@* for any host")
+            if mark and not re.fullmatch(r"[0-9a-f]{64}", certificate):
+                raise ValueError("behind # stands the SHA-256 of a certificate, 64 small hexadecimal digits")
         return peers
+
+    @field_validator("stow_clients")
+    @classmethod
+    def _client(cls, clients: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(re.fullmatch(r"[^@#]{1,16}@[^@#]+#[0-9a-f]{64}", client) for client in clients):
+            raise ValueError("each client is AET@host#SHA256 of its token, in 64 small hexadecimal digits")
+        if len({client.rpartition("#")[2] for client in clients}) < len(clients):
+            raise ValueError("two clients have one token")
+        return clients
+
+    @field_validator("commitment_peers")
+    @classmethod
+    def _report_to(cls, peers: tuple[str, ...]) -> tuple[str, ...]:
+        places = [re.fullmatch(r"([^@]{1,16})@[^@]+:([0-9]{1,5})", peer) for peer in peers]
+        if not all(place is not None and 0 < int(place[2]) < 65536 for place in places):
+            raise ValueError("each is AET@host:port, e.g. CT1@10.0.0.9:104")
+        return peers
+
+    @model_validator(mode="after")
+    def _tls(self) -> Settings:
+        if (self.dicom_tls_port is None) != (self.dicom_tls_certificate is None and self.dicom_tls_key is None) or (
+            (self.dicom_tls_certificate is None) != (self.dicom_tls_key is None)
+        ):
+            raise ValueError("DEID_DICOM_TLS_PORT, DEID_DICOM_TLS_CERTIFICATE and DEID_DICOM_TLS_KEY go together")
+        if (self.stow_tls_certificate is None) != (self.stow_tls_key is None) or (
+            self.stow_tls_ca is not None and self.stow_tls_key is None
+        ):
+            raise ValueError(
+                "DEID_STOW_TLS_CERTIFICATE and DEID_STOW_TLS_KEY go together, and DEID_STOW_TLS_CA with them"
+            )
+        if not self.dicom_plain and self.dicom_tls_port is None:
+            raise ValueError("DEID_DICOM_PLAIN=false leaves no DICOM port; set DEID_DICOM_TLS_PORT")
+        if self.dicom_tls_ca is None and any("#" in peer for peer in self.allowed_peers):
+            raise ValueError("DEID_ALLOWED_PEERS asks for certificates; set DEID_DICOM_TLS_CA")
+        return self
 
 
 def load_settings(home: Path, **overrides: object) -> Settings:
@@ -119,7 +178,10 @@ def load_settings(home: Path, **overrides: object) -> Settings:
     try:
         return Settings(_env_file=home / ".env", **overrides)  # type: ignore[call-arg, arg-type]
     except ValidationError as error:
-        faults = "; ".join(f"DEID_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors(include_input=False))
+        faults = "; ".join(
+            (f"DEID_{str(e['loc'][0]).upper()}: " if e["loc"] else "") + e["msg"]
+            for e in error.errors(include_input=False)
+        )
         raise UsageError(f"settings: {faults}") from None
 
 

@@ -20,7 +20,7 @@ IMPLEMENTATION_VERSION_NAME = "DEID_GW_0.1"
 
 
 class State(StrEnum):
-    """Where a job (one target of one study generation) is. Final: sent, held, rejected, refused."""
+    """Where a job (one target of one study generation) is. Final: sent, recalled, shadowed, held, rejected, refused."""
 
     RECEIVED = "received"  # study generation closed, not yet routed
     QUEUED = "queued"  # routed, scrub pending
@@ -28,12 +28,15 @@ class State(StrEnum):
     CLEARED = "cleared"  # clearance written, forward pending
     AWAITING_RELEASE = "awaiting_release"
     SENT = "sent"
+    RECALLED = "recalled"  # had been sent, or part of it; its receivers were told to give it up
+    SHADOWED = "shadowed"  # would have been sent, under a policy that only looks
     HELD = "held"
     REJECTED = "rejected"
     REFUSED = "refused"
 
 
-FINAL_STATES = frozenset({State.SENT, State.HELD, State.REJECTED, State.REFUSED})
+OVER = frozenset({State.SENT, State.RECALLED, State.SHADOWED, State.REJECTED, State.REFUSED})  # nobody is waited for
+FINAL_STATES = OVER | {State.HELD}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ STARTING_S, STOPPING_S = 15.0, 10.0
 
 @dataclass(slots=True)
 class WebServer:
-    """Listens on `host`:`port` (0: any free one). `what` and `settings` name it in errors: "the review page",
-    "DEID_REVIEW". With a certificate it speaks TLS itself; a renewed one is shown without a restart.
+    """Listens on `host`:`port` (0: any free one). `what` and `settings` name it in errors: "the review page" and the
+    first word of its settings. With a certificate it speaks TLS itself; a renewed one is shown without a restart.
     """
 
     host: str
@@ -50,7 +50,7 @@ class WebServer:
         except OSError as error:
             raise EnvironmentFault(
                 f"cannot listen on {self.host}:{self.wanted_port} for {self.what} ({error.strerror}); "
-                f"set {self.settings}_PORT or {self.settings}_HOST"
+                f"set DEID_{self.settings}_PORT or DEID_{self.settings}_HOST"
             ) from error
 
     def start(self, app: ASGIApp) -> None:
@@ -65,7 +65,7 @@ class WebServer:
         except EnvironmentFault as error:
             self.stop()
             raise EnvironmentFault(
-                f"{self.what}: {error}; see {self.settings}_TLS_CERTIFICATE and {self.settings}_TLS_KEY"
+                f"{self.what}: {error}; see DEID_{self.settings}_TLS_CERTIFICATE and DEID_{self.settings}_TLS_KEY"
             ) from None
         config = uvicorn.Config(
             app,

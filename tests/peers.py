@@ -1,4 +1,5 @@
-"""Real peers for tests: DCMTK's tools, Orthanc, PostgreSQL; on loopback, on free ports, in temporary folders.
+"""Real peers for tests: DCMTK's tools, Orthanc, PostgreSQL, Prometheus; on loopback, on free ports, in temporary
+folders.
 
 A missing peer skips its test with a reason that is seen (`need`); in CI it fails. Whatever is started here ends with
 its `with` block, and with the process that started it, even when that one is killed.
@@ -37,13 +38,22 @@ __all__ = [
     "free_port",
     "listening",
     "need",
+    "orthanc_dicomweb",
+    "prometheus",
     "spawn",
     "starting",
     "storescp",
     "wait_until",
 ]
 
-PACKAGES = {"dcmtk": "dcmtk", "orthanc": "orthanc", "postgres": "postgresql"}
+PACKAGES = {
+    "dcmtk": "dcmtk",
+    "orthanc": "orthanc",
+    "orthanc-dicomweb": "orthanc-dicomweb",
+    "postgres": "postgresql",
+    "prometheus": "prometheus",
+}
+DICOMWEB_PLUGIN = Path("/usr/share/orthanc/plugins/libOrthancDicomWeb.so")
 
 
 def _program(name: str, *folders: str) -> str | None:
@@ -62,11 +72,13 @@ def _postgres_folder() -> str | None:
 
 
 def available(peer: str) -> bool:
-    """Whether `peer` ("dcmtk", "orthanc", "postgres") is installed."""
+    """Whether `peer` ("dcmtk", "orthanc", "postgres", "prometheus") is installed."""
     found = {
         "dcmtk": lambda: all(_program(tool) for tool in ("storescu", "dcmsend", "storescp", "echoscu", "dcmdump")),
         "orthanc": lambda: _program("Orthanc") is not None,
+        "orthanc-dicomweb": DICOMWEB_PLUGIN.exists,
         "postgres": lambda: _postgres_folder() is not None,
+        "prometheus": lambda: all(_program(tool) for tool in ("prometheus", "promtool")),
     }
     return bool(found[peer]())
 
@@ -86,6 +98,14 @@ def dcmtk(name: str) -> str:
     need("dcmtk")
     path = _program(name)
     assert path is not None, f"dcmtk is there, {name} is not"
+    return path
+
+
+def prometheus(name: str) -> str:
+    """Path of `prometheus` or `promtool`. Skips when missing."""
+    need("prometheus")
+    path = _program(name)
+    assert path is not None, f"Prometheus is there, {name} is not"
     return path
 
 
@@ -129,6 +149,17 @@ class OrthancServer:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", timeout=30) as answer:
             return bytes(answer.read())
 
+    def post(self, path: str, body: bytes) -> dict[str, object]:
+        """The answer to POST `path`."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}{path}", data=body, timeout=60) as answer:
+            return dict(json.loads(answer.read()))
+
+    def put(self, path: str, body: object) -> None:
+        """PUT `body` as JSON."""
+        url = f"http://127.0.0.1:{self.http_port}{path}"
+        request = urllib.request.Request(url, data=json.dumps(body).encode(), method="PUT")
+        urllib.request.urlopen(request, timeout=30).close()
+
     def instances(self) -> list[str]:
         """Orthanc's ids of all stored instances."""
         return list(json.loads(self.get("/instances")))
@@ -148,6 +179,12 @@ class OrthancServer:
         except (OSError, urllib.error.URLError):
             return False
         return listening(self.dicom.port)
+
+
+def orthanc_dicomweb() -> str:
+    """Path of Orthanc's DICOMweb plugin. Skips when missing."""
+    need("orthanc-dicomweb")
+    return str(DICOMWEB_PLUGIN)
 
 
 @contextlib.contextmanager

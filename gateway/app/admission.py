@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
+from gateway.app.consent import require_consent
 from gateway.app.intake import Examined, Known, examine, persons_of, require_sound, sort_out
 from gateway.app.parts import Parts
 from gateway.app.sending import delivered
@@ -17,9 +18,12 @@ from gateway.route import gather, route
 from gateway.study import State
 
 
-def job_key_of(keys: Keys, study_key: str, generation: int, project: str, policy: str, destination: str) -> str:
+def job_key_of(
+    keys: Keys, study_key: str, generation: int, project: str, policy: str, destination: str, issue: int = 1
+) -> str:
     """Opaque and fixed: a replayed intake names the same jobs."""
-    return keys.opaque("job", study_key, str(generation), project, policy, destination)
+    again = (f"issue {issue}",) if issue > 1 else ()
+    return keys.opaque("job", study_key, str(generation), project, policy, destination, *again)
 
 
 class Admission:
@@ -41,9 +45,16 @@ class Admission:
         examined = self._examine(rows)
         uses = sort_out(examined, known)
         p.database.set_instances(
-            {"serial": row.serial, "sha256": entry.sha256, "patient_key": entry.patient_key, "use": use}
+            {
+                "serial": row.serial,
+                "sha256": entry.sha256,
+                "patient_key": entry.patient_key,
+                "issuer_key": entry.issuer_key,
+                "use": use,
+            }
             for row, entry, use in zip(rows, examined, uses, strict=True)
         )
+        self._require_consent(rows, examined)
         require_sound(examined, uses)
         persons = persons_of(examined, known)
         if len(persons) > 1 and not p.policies.merge_people():
@@ -71,6 +82,13 @@ class Admission:
         )
         p.database.route_study(study_key, generation, new_jobs)
         return True
+
+    def _require_consent(self, rows: Sequence[InstanceRow], examined: Sequence[Examined]) -> None:
+        p = self.parts
+        named = {person for entry in examined for person in entry.persons}
+        arrived_at = min((row.received_at for row in rows), default=None)
+        policies = p.policies.current.policies.values()
+        require_consent(p.database, p.mapper, policies, named, arrived_at=arrived_at)
 
     def _examine(self, rows: Sequence[InstanceRow]) -> list[Examined]:
         p = self.parts
@@ -100,7 +118,7 @@ class Admission:
 
     def _stands(self, job: JobRow) -> bool:
         """False when a job ended without anything of it having left."""
-        ended = job.state in {State.REJECTED, State.REFUSED}
+        ended = job.state in {State.REJECTED, State.REFUSED, State.SHADOWED}
         return not ended or bool(delivered(self.parts.database.receipts(job.job_key)))
 
     def _jobs(
@@ -114,8 +132,10 @@ class Admission:
         paths = [p.spool.path(row.study_key, row.name) for row in rows]
         others = [row.generation for row in p.database.generations(study_key) if row.generation != generation]
         for other in sorted(others, key=lambda number: (number > generation, abs(number - generation))):
-            jobs = [job for job in p.database.jobs_of(study_key, other) if self._stands(job)]
+            jobs = _last_issues([job for job in p.database.jobs_of(study_key, other) if self._stands(job)])
             if jobs:
+                if any(job.state == State.RECALLED for job in jobs):
+                    raise Hold("recalled")
                 for job in jobs if len(persons) > 1 else ():
                     p.mapper.person_of(persons, p.policies.of(job.policy_digest).header.patient_id)
                 return jobs[0].route, [self._again(job, generation) for job in jobs]
@@ -146,5 +166,15 @@ class Admission:
 
     def _again(self, job: JobRow, generation: int) -> Job:
         fields = {name: getattr(job, name) for name in Job.__dataclass_fields__}
-        key = job_key_of(self.parts.keys, job.study_key, generation, job.project, job.policy, job.destination)
+        key = job_key_of(
+            self.parts.keys, job.study_key, generation, job.project, job.policy, job.destination, job.issue
+        )
         return Job(**{**fields, "job_key": key, "generation": generation})
+
+
+def _last_issues(jobs: Sequence[JobRow]) -> list[JobRow]:
+    """Of each target the newest issue."""
+    last: dict[tuple[str, str, str], JobRow] = {}
+    for job in sorted(jobs, key=lambda job: job.issue):
+        last[job.project, job.policy, job.destination] = job
+    return sorted(last.values(), key=lambda job: job.job_key)

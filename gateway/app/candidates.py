@@ -27,7 +27,9 @@ from gateway.study import Step
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """How the candidates of one study are made. `estimates` is the folder of what stages estimated for this study."""
+    """How the candidates of one study are made. `estimates` is the folder of what stages estimated for this study,
+    `models` a folder of cards of the site's own.
+    """
 
     workers: Workers
     policy: Policy
@@ -36,6 +38,7 @@ class Making:
     study_key: str
     estimates: Path
     drawn: Drawn | None = None
+    models: Path | None = None
 
     def candidates(self, pairs: Sequence[Pair]) -> Steps:
         """Write the candidate of every pair but those that a stage drops. Raises Hold or Refuse; Hold("no_instances")
@@ -94,6 +97,7 @@ class Making:
                 self.snapshot,
                 seed,
                 store,
+                self.models,
             )
             for group in groups
         ]

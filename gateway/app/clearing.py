@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from gateway.app.account import dropped_names, identity, told, total
 from gateway.app.candidates import Making
@@ -50,16 +50,26 @@ def scrub(parts: Parts, job: JobRow) -> None:
         raise Hold("no_instances")
     policy = parts.policies.of(job.policy_digest)
     pseudonyms = parts.mapper.mapping(_work(parts, job), policy.header)
+    pseudonyms = replace(pseudonyms, issues=_issues(parts, job))
     folder = make_folder(parts.home.work / job.job_key)
     for stale in folder.iterdir():  # of an earlier round or a crash
         stale.unlink()
     estimates = parts.home.estimates / job.study_key
     drawings = drawings_of(parts.home, parts.database, job.study_key, job.project)
     drawn = Drawn(tuple(drawings), parts.keys.master)
-    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates, drawn)
+    models = parts.home.root / MODELS
+    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates, drawn, models)
     steps = making.candidates(pairs)
     parts.metrics.stage_seconds.labels("scrub").observe(time.perf_counter() - began)
     parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(total(steps)))
+
+
+def _issues(parts: Parts, job: JobRow) -> frozenset[tuple[str, int]]:
+    """Which UIDs of the study have a later issue, as far as this job knows of it: another receiver may be further."""
+    if job.issue == 1:
+        return frozenset()
+    issues = parts.database.issues_of(job.project, job.study_key)
+    return frozenset((key, min(number, job.issue)) for key, number in issues.items())
 
 
 def _work(parts: Parts, job: JobRow) -> Work:
@@ -98,7 +108,7 @@ def record_clearance(
 ) -> None:
     """The ledger's line: the job is cleared, or waits for its release. The table's row comes after it."""
     state = cleared(clearance, policy)["state"]
-    if policy.vault is not None:
+    if policy.vault is not None and not policy.forward.shadow:  # what never leaves leads nobody back
         keep_identity(parts.home, parts.workers, pairs_of(parts, job), policy.vault, job.project, job.job_key)
     facts = (
         told(judgement.verdicts, judgement.not_assessed)

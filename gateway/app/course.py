@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from gateway.database import Database, JobRow, ReleaseRow
+from gateway.database import Database, JobRow, RecalledRow, ReleaseRow
+from gateway.database.recalls import DUE
 from gateway.database.releases import AUDITING, CLEARED
 from gateway.flow import Leg, Next
 from gateway.study import State
@@ -28,6 +29,11 @@ def release_leg(release: ReleaseRow) -> Next:
     return Next(Leg.RELEASE, str(release.serial), release.round)
 
 
+def note_leg(row: RecalledRow) -> Next:
+    """The leg that sends a rejection note."""
+    return Next(Leg.RECALL, str(row.serial), row.round, row.attempt, tries=row.attempt)
+
+
 def pending(database: Database, *, older_than_s: float = 0.0) -> list[Next]:
     """Every leg that our tables say is due, for a restart and for the reconciler."""
     before = time.time() - older_than_s
@@ -40,6 +46,7 @@ def pending(database: Database, *, older_than_s: float = 0.0) -> list[Next]:
         if job.updated_at <= before:
             due.extend(next_leg(job))
     due.extend(decide_leg(intent.serial) for intent in database.open_intents() if intent.created_at <= before)
+    due.extend(note_leg(row) for row in database.notes(DUE) if row.changed_at <= before)
     for release in database.releases_in(AUDITING, CLEARED):
         settled = release.state == CLEARED and not database.all_sent(release.serial)
         if release.updated_at <= before and not settled:

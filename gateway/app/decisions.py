@@ -14,7 +14,7 @@ A wish from the review page says which round of the study was on the screen; ano
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gateway.app.account import identity, stored
@@ -23,9 +23,13 @@ from gateway.app.clearing import cleared, pairs_of, record_clearance
 from gateway.app.course import next_leg
 from gateway.app.notes import names_somebody
 from gateway.app.parts import Parts
+from gateway.app.recalls import NOTES, RECALL, Recalling
+from gateway.app.reissue import REISSUE, Reissuing
 from gateway.app.releases import CLOSE, HELD_IN, Releasing, member_after_review
+from gateway.app.retention import RETAIN, Retention
 from gateway.app.review_agreement import missing
 from gateway.app.review_wishes import FIRST, MOVED, asked_in
+from gateway.app.subjects import ERASE, OPT_OUT, Subjects
 from gateway.app.tasks import clear_reviewed_job
 from gateway.database import Intent, JobRow, StudyRow
 from gateway.flow import Leg, Next
@@ -35,6 +39,8 @@ from gateway.study import Finding, Outcome, State, Verdict
 KINDS = ("release", "rerun", "reject", "redact")
 EVENTS = {"release": "released", "rerun": "rerun", "reject": "rejected", "redact": "redacted"}
 DONE = "done"
+# A study that a policy in shadow looked at may begin again under the policy of now.
+_ALLOWED = {"reject": {State.HELD, State.AWAITING_RELEASE}, "rerun": {State.HELD, State.SHADOWED}}
 NOTHING: tuple[Next, ...] = ()
 NAMES_SOMEBODY = "the reason names something out of the study; it was not kept: write it without names, ids and dates"
 
@@ -51,8 +57,9 @@ class Decisions:
         intent = database.intent(serial)
         if intent is None or intent.done_at is not None:
             return ()
-        if intent.kind == CLOSE:
-            return Releasing(self._parts).carry_out(intent)
+        other = self._others().get(intent.kind.partition(":")[0])
+        if other is not None:
+            return other(intent)
         job = database.job(intent.key)
         study = self._study(intent.key) if job is None else None
         of_study = job.study_key if job else study.study_key if study else ""
@@ -70,6 +77,19 @@ class Decisions:
         state = "agreed" if refusal == FIRST else "refused" if refusal else DONE
         log("decided", kind=intent.kind, intent=serial, job=intent.key, state=state)
         return following
+
+    def _others(self) -> dict[str, Callable[[Intent], tuple[Next, ...]]]:
+        """Wishes that are not about one held study, by the first word of their kind."""
+        recalling, subjects = Recalling(self._parts), Subjects(self._parts)
+        return {
+            CLOSE: Releasing(self._parts).carry_out,
+            RECALL: recalling.carry_out,
+            NOTES: recalling.carry_out,
+            REISSUE: Reissuing(self._parts).carry_out,
+            OPT_OUT: subjects.carry_out,
+            ERASE: subjects.carry_out,
+            RETAIN: Retention(self._parts).carry_out,
+        }
 
     def _study(self, key: str) -> StudyRow | None:
         study_key, _, generation = key.partition(".")
@@ -107,8 +127,7 @@ class Decisions:
 
     def _decide_job(self, intent: Intent, job: JobRow) -> tuple[str, tuple[Next, ...]]:
         asked = asked_in(intent.kind)
-        allowed = {State.HELD, State.AWAITING_RELEASE} if asked.verb == "reject" else {State.HELD}
-        if job.state not in allowed:
+        if job.state not in _ALLOWED.get(asked.verb, {State.HELD}):
             return f"not held: it is {job.state}", ()
         if asked.round not in (0, job.round):
             return MOVED, ()

@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.app import release_gauges
+from gateway.app import conditions, release_gauges
 from gateway.app.parts import Parts
 from gateway.errors import EnvironmentFault
 from gateway.observe import log, origin
+from gateway.study import State
 
 NOT_KNOWN = float("nan")
+TROUBLE = (SQLAlchemyError, OSError, EnvironmentFault)
 
 
-def refresh(parts: Parts) -> None:
-    """Set every gauge. What cannot be read now is not a number; the counters are told all the same."""
-    metrics = parts.metrics
+def refresh(parts: Parts, checks: Mapping[str, bool] | None = None) -> None:
+    """Set every gauge. What cannot be read now is not a number; the counters are told all the same.
+
+    `checks` says which part of a running gateway is well.
+    """
+    for set_some, forget in (
+        (_disk, _no_disk),
+        (_count, _no_count),
+        (_destinations, lambda one: one.metrics.retrying.clear()),
+        (release_gauges.refresh, release_gauges.forget),
+        (_certificates, lambda one: one.metrics.expires.clear()),
+        (_ledger, _no_ledger),
+    ):
+        _try(parts, set_some, forget)
+    for part, well in (checks or {}).items():
+        parts.metrics.part_ok.labels(part).set(well)
+
+
+def _try(parts: Parts, set_some: Callable[[Parts], None], forget: Callable[[Parts], None]) -> None:
     try:
-        metrics.disk_free_bytes.set(parts.spool.free_bytes())
-    except OSError as error:
-        metrics.disk_free_bytes.set(NOT_KNOWN)
-        _complain(error)
-    try:
-        _count(parts)
-    except (SQLAlchemyError, OSError) as error:
-        metrics.jobs.clear()
-        metrics.studies.clear()
-        metrics.queue_depth.set(NOT_KNOWN)
-        metrics.oldest_seconds.set(NOT_KNOWN)
-        _complain(error)
-    try:
-        release_gauges.refresh(parts)
-    except (SQLAlchemyError, OSError) as error:
-        metrics.releases.clear()
-        metrics.release_score.clear()
-        _complain(error)
-    try:
-        metrics.ledger_lines.set(len(parts.ledger))
-    except (EnvironmentFault, OSError) as error:
-        metrics.ledger_lines.set(NOT_KNOWN)
-        _complain(error)
+        set_some(parts)
+    except TROUBLE as error:
+        forget(parts)
+        log("gauge_failed", level=logging.WARNING, exception=origin(error))
+
+
+def _disk(parts: Parts) -> None:
+    found, metrics = conditions.disk(parts), parts.metrics
+    metrics.disk_free_bytes.set(found.free)
+    metrics.disk_total_bytes.set(found.total)
+    metrics.disk_least_bytes.set(found.least)
+
+
+def _no_disk(parts: Parts) -> None:
+    parts.metrics.disk_free_bytes.set(NOT_KNOWN)
+    parts.metrics.disk_total_bytes.set(NOT_KNOWN)
 
 
 def _count(parts: Parts) -> None:
@@ -57,7 +69,37 @@ def _count(parts: Parts) -> None:
     metrics.queue_depth.set(len(unfinished))
     now = time.time()
     metrics.oldest_seconds.set(max(0.0, now - min((job.created_at for job in unfinished), default=now)))
+    held = [at for at in (database.oldest_study("held"), database.oldest_job(State.HELD)) if at is not None]
+    metrics.oldest_held_seconds.set(max(0.0, now - min(held, default=now)))
 
 
-def _complain(error: Exception) -> None:
-    log("gauge_failed", level=logging.WARNING, exception=origin(error))
+def _no_count(parts: Parts) -> None:
+    metrics = parts.metrics
+    metrics.jobs.clear()
+    metrics.studies.clear()
+    metrics.queue_depth.set(NOT_KNOWN)
+    metrics.oldest_seconds.set(NOT_KNOWN)
+    metrics.oldest_held_seconds.set(NOT_KNOWN)
+
+
+def _destinations(parts: Parts) -> None:
+    parts.metrics.retrying.clear()
+    for destination, (count, _) in conditions.retrying(parts).items():
+        parts.metrics.retrying.labels(destination).set(count)
+
+
+def _certificates(parts: Parts) -> None:
+    parts.metrics.expires.clear()
+    for what, end in conditions.expiries(parts).items():
+        parts.metrics.expires.labels(what).set(end)
+
+
+def _ledger(parts: Parts) -> None:
+    parts.metrics.ledger_lines.set(len(parts.ledger))
+    parts.metrics.ledger_ok.set(not parts.ledger.fault)
+
+
+def _no_ledger(parts: Parts) -> None:
+    """It cannot be read on: nothing can be decided, whatever the cause."""
+    parts.metrics.ledger_lines.set(NOT_KNOWN)
+    parts.metrics.ledger_ok.set(0)

@@ -10,7 +10,7 @@ import pydicom
 from gateway.app.batch import Batch, StudyResult
 from gateway.app.records import Cleared, Records
 from gateway.errors import EnvironmentFault, Hold, Retry, StudyError
-from gateway.forward import Transport, forward
+from gateway.forward import Transport, forward, rehearse
 from gateway.study import Receipt, State
 
 
@@ -50,10 +50,16 @@ class Handover:
                     yield result_of(study.batch, State.HELD, error.reason, error.at)
 
     def send(self, study: Cleared) -> StudyResult:
-        """The cleared bytes into the target. Raises Hold, and EnvironmentFault when the target takes nothing."""
+        """The cleared bytes into the target; under a policy in shadow all but that. Raises Hold, and EnvironmentFault
+        when the target takes nothing.
+        """
         folder = self.records.folder(study.batch.key)
         files = {entry.name: folder / f"{entry.name}.dcm" for entry in study.clearance.instances}
         written = _written(study, files)
+        if self.records.policy.forward.shadow:
+            rehearse(study.clearance, files, seal_key=self.records.keys.seal)
+            self.records.shadowed(study)
+            return result_of(study.batch, State.SHADOWED)
         receipts: list[Receipt] = []
         self.records.mapper.issue(study.batch.key, next(iter(files.values())))
         try:

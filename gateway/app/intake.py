@@ -26,8 +26,11 @@ PREAMBLE_BYTES = 132
 CHUNK_BYTES = 1 << 20
 DICOMDIR = "1.2.840.10008.1.3.10"
 _LONG_VRS = frozenset({b"OB", b"OD", b"OF", b"OL", b"OV", b"OW", b"SQ", b"SV", b"UC", b"UN", b"UR", b"UT", b"UV"})
-_CHARACTER_SET, _PATIENT_ID = Tag(0x0008, 0x0005), Tag(0x0010, 0x0020)
+_CHARACTER_SET, _PATIENT_ID, _ISSUER = Tag(0x0008, 0x0005), Tag(0x0010, 0x0020), Tag(0x0010, 0x0021)
+_OTHER_IDS, _OTHER_IDS_SEQUENCE = Tag(0x0010, 0x1000), Tag(0x0010, 0x1002)
+MOST_OTHER_IDS = 64
 _UIDS = [Tag(0x0008, 0x0016), Tag(0x0008, 0x0018), Tag(0x0020, 0x000D), Tag(0x0020, 0x000E)]
+_READ = [*_UIDS, _CHARACTER_SET, _PATIENT_ID, _ISSUER, _OTHER_IDS, _OTHER_IDS_SEQUENCE]
 # What pydicom raises for bytes that are not what they claim to be; none of these texts may travel (they quote values).
 _PARSE_ERRORS = (
     AttributeError, EOFError, IndexError, KeyError, LookupError, NotImplementedError, OverflowError, RecursionError,
@@ -38,7 +41,9 @@ _PARSE_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One object as intake sees it; keys are keyed hashes. `fault` is "" or a reason code."""
+    """One object as intake sees it; keys are keyed hashes. `fault` is "" or a reason code. `others`: further Patient
+    IDs that it tells, each with its issuer.
+    """
 
     name: str  # ours, never the sender's
     sha256: str  # of the data set, hex
@@ -46,6 +51,14 @@ class Examined:
     sop_key: str = ""
     patient_key: str = ""
     fault: str = ""
+    issuer_key: str = ""
+    others: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def persons(self) -> tuple[tuple[str, str], ...]:
+        """Every (person, issuer) that it names."""
+        own = ((self.patient_key, self.issuer_key),) if self.patient_key else ()
+        return (*own, *self.others)
 
 
 def dataset_offset(file: BinaryIO) -> int:
@@ -85,10 +98,9 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
             digest.update(chunk)
     sha256 = digest.hexdigest()
     try:
-        dataset = pydicom.dcmread(
-            path, stop_before_pixels=True, specific_tags=[*_UIDS, _CHARACTER_SET, _PATIENT_ID], force=True
-        )
+        dataset = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=_READ, force=True)
         patient = text_of(dataset, _PATIENT_ID)
+        others = _other_ids(dataset, keys)
         sop_class, sop, study, series = (_text(dataset, tag) for tag in _UIDS)
         media_class = str(dataset.file_meta.get("MediaStorageSOPClassUID", ""))  # a DICOMDIR says it only there
     except _PARSE_ERRORS:
@@ -108,7 +120,20 @@ def examine(path: Path, name: str, master: bytes) -> Examined:
         sop_key=keys.opaque("sop", sop),
         patient_key=keys.person(patient) if patient else "",
         fault="" if patient else "missing_patient_id",
+        issuer_key=keys.issuer(text_of(dataset, _ISSUER)),
+        others=others,
     )
+
+
+def _other_ids(dataset: pydicom.Dataset, keys: Keys) -> tuple[tuple[str, str], ...]:
+    """Other Patient IDs (0010,1000) and those of (0010,1002), with their issuers, as keyed names."""
+    found = [(one, "") for one in text_of(dataset, _OTHER_IDS).split("\\")]
+    items = dataset[_OTHER_IDS_SEQUENCE].value if _OTHER_IDS_SEQUENCE in dataset else None
+    for item in list(items or ())[:MOST_OTHER_IDS]:
+        if _CHARACTER_SET not in item and _CHARACTER_SET in dataset:
+            item[_CHARACTER_SET] = dataset[_CHARACTER_SET]
+        found.append((text_of(item, _PATIENT_ID), text_of(item, _ISSUER)))
+    return tuple(dict.fromkeys((keys.person(one), keys.issuer(issuer)) for one, issuer in found if one.strip(" \0")))
 
 
 def _text(dataset: pydicom.Dataset, tag: BaseTag) -> str:

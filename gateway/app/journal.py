@@ -28,7 +28,7 @@ PASSING = frozenset(
     {"file_unreadable", "folder_conflict", "clearance_broken", "stage_failed", "gate_failed", "policy_withdrawn"}
     # the tables that the policy names, and what has left meanwhile
     | {"patient_unlisted", "lookup_unusable", "lookup_unreachable", "mixed_patients"}
-    | {"pseudonym_changed", "pseudonym_taken", "mapping_changed"}
+    | {"pseudonym_changed", "pseudonym_taken", "mapping_changed", "opted_out"}
 )
 
 

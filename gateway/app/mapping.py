@@ -44,6 +44,13 @@ class Mapper:
         """The keyed name of the one person that these names mean. Raises Hold `mixed_patients`, `lookup_unusable`."""
         return _one_person(persons, self._merges(rule))
 
+    def names_of(self, person: str, rules: Iterable[PatientIdPolicy]) -> frozenset[str]:
+        """Every keyed name that means this person under the merge tables of these rules. Raises Hold."""
+        names = frozenset({person})
+        for rule in rules:
+            names = self._merges(rule).names(names)
+        return names
+
     def mapping(self, work: Work, header: HeaderPolicy) -> Pseudonyms:
         """What a study is mapped with; noted in our tables. Raises Hold, before anything of the study is written."""
         rule = header.patient_id

@@ -46,6 +46,11 @@ class Merges:
     surviving_ids: Mapping[str, str] = field(default_factory=dict, repr=False)
     key: str = ""
 
+    def names(self, names: frozenset[str]) -> frozenset[str]:
+        """These keyed names, and all that mean the same people."""
+        survivors = {self.survivor.get(name, name) for name in names}
+        return names | survivors.union(*(self.others.get(name, frozenset()) for name in survivors))
+
 
 class PeopleTables:
     """The tables of a policies folder and of the databases that the settings name. Safe to share between threads."""

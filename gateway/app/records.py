@@ -158,6 +158,14 @@ class Records:
         self._journal(_decision(study.batch, State.SENT, written=written))
         shutil.rmtree(self.folder(key), ignore_errors=True)
 
+    def shadowed(self, study: Cleared) -> None:
+        """It would have been written."""
+        key = study.batch.key
+        digest = self.policy.digest
+        self.ledger.append("shadowed", f"shadowed/{key}", job=key, study=study.batch.study, policy_digest=digest)
+        self._journal(_decision(study.batch, State.SHADOWED))
+        shutil.rmtree(self.folder(key), ignore_errors=True)
+
     def ended(self, batch: Batch, state: State, reason: str, at: str, judgement: Judgement | None) -> None:
         """Held or refused."""
         facts = told(judgement.verdicts, judgement.not_assessed) if judgement else {}

@@ -152,9 +152,21 @@ def forget(home: Home, master: bytes, row: MemberRow) -> int:
     )
 
 
-def purge(home: Home, master: bytes, *, now: float, days: int) -> int:
-    """Remove whatever is older than the longest time that a policy gives, also what no member knows of."""
+def purge(home: Home, master: bytes, *, now: float, days: int, spare: Sequence[MemberRow] = ()) -> int:
+    """Remove whatever is older than the longest time that a policy gives, also what no member knows of; not what the
+    members `spare` still need.
+    """
     from gateway.embed import EmbeddingStore
 
     root = home.root / FOLDER
-    return EmbeddingStore(root, references_key(master)).purge(now=now, days=days) if root.is_dir() else 0
+    if not root.is_dir():
+        return 0
+    store = EmbeddingStore(root, references_key(master))
+    needed = {
+        store.path_of(kind, f"{row.references}/{number}", digest)
+        for row in spare
+        for _, count, digest in views_in(row)
+        for kind in (ORIGINALS, RELEASES)
+        for number in range(count)
+    }
+    return store.purge(now=now, days=days, spare=needed)

@@ -1,6 +1,7 @@
 """Releases at work: a study joins, a release closes, is judged over its people, and is cleared or blocked as a whole.
 
     open -> auditing -> cleared -> sent        or blocked: its studies are held, with the reason and by how much
+                                               or shadowed: it would have been cleared, under a policy in shadow
 
 A person closes a release (`release close`), or the night does (`close: nightly`), once it has `min_subjects` people.
 Closing changes a row; the leg RELEASE does the rest, and does it again after a crash, to the same end.
@@ -20,7 +21,7 @@ from gateway.app.parts import Parts
 from gateway.app.release_references import References
 from gateway.app.tasks import embed_member, judge_members
 from gateway.database import Intent, JobRow, MemberRow, NewMember, ReleaseRow
-from gateway.database.releases import AUDITING, BLOCKED, CLEARED, OPEN, SENT
+from gateway.database.releases import AUDITING, BLOCKED, CLEARED, OPEN, SENT, SHADOWED
 from gateway.errors import Hold, StudyError
 from gateway.flow import Next
 from gateway.gate import ALL, RELEASE, Pair, ReleaseJudgement, Score
@@ -143,7 +144,7 @@ class Releasing:
         judgement = self._judged(release, waiting)
         self._parts.metrics.stage_seconds.labels("release").observe(time.perf_counter() - began)
         if judgement.passes:
-            self._end(release, waiting, CLEARED, judgement)
+            self._end(release, waiting, SHADOWED if self._policy(release).forward.shadow else CLEARED, judgement)
         else:
             self._end(release, waiting, BLOCKED, judgement)
         jobs = (database.job(row.job_key) for row in waiting)
@@ -154,7 +155,6 @@ class Releasing:
         if not policy.gate.release:
             return ReleaseJudgement(())
         database = self._parts.database
-        looks = {RELEASE: database.blocked_before(release) + 1, ALL: database.looks_at(release) + 1}
         return self._parts.workers.run(
             judge_members,
             self._parts.policies.snapshot(release.policy_digest),
@@ -162,9 +162,14 @@ class Releasing:
             self._parts.keys.master,
             list(waiting),
             database.released_before(release),
-            looks,
+            self._looks(release),
             int(self._parts.keys.opaque("release", release.name, release.policy_digest)[:12], 16),
         )
+
+    def _looks(self, release: ReleaseRow) -> dict[str, int]:
+        """How often the policy was looked at by scope, this time included: what each look spends follows from it."""
+        database = self._parts.database
+        return {RELEASE: database.blocked_before(release) + 1, ALL: database.looks_at(release) + 1}
 
     def fail(self, serial: int, error: StudyError) -> None:
         """The audit itself failed: the release is blocked for that."""
@@ -186,6 +191,7 @@ class Releasing:
             reason=judgement.reason,
             at=judgement.at,
             scores=scores,
+            looks=self._looks(release),
         )
         job: dict[str, object] = {"state": State.CLEARED, "attempt": 0}
         if state == BLOCKED:

@@ -18,14 +18,15 @@ from gateway.app.review_cases import CaseFiles, Subject
 from gateway.app.review_drawn import Drawing, place_of, store
 from gateway.app.review_frames import render
 from gateway.app.review_header import header_lines, original_lines
+from gateway.app.review_preview import Previews
 from gateway.app.review_records import Records
 from gateway.app.review_wishes import ID_CHARACTERS, Asked, page_actor
 from gateway.app.waiting import everything_held
 from gateway.app.workers import Workers
 from gateway.database import Intent
 from gateway.errors import Hold, UsageError
-from gateway.review.desk import Case, Entry, HeaderLine, Kind, Person, Picture, VaultRecord, Verb, Wish
-from gateway.review.records import Changed, Event, PolicyText, PolicyVersion, ReleaseView
+from gateway.review.desk import Case, Entry, HeaderLine, Kind, Person, Picture, Previewed, VaultRecord, Verb, Wish
+from gateway.review.records import Changed, Event, PolicyText, PolicyVersion, Received, ReleaseDetail, ReleaseView
 from gateway.study import State
 
 AGAIN_S = 600.0  # the same object for the same person within this is the same view
@@ -40,6 +41,7 @@ class ReviewDesk:
         self._workers = workers or Workers(1)
         self._files = CaseFiles(parts, self._run)
         self._records = Records(parts)
+        self._previews = Previews(parts, self._workers)
 
     def close(self) -> None:
         self._workers.close()
@@ -150,6 +152,18 @@ class ReviewDesk:
 
     def releases(self) -> list[ReleaseView]:
         return self._records.releases()
+
+    def release(self, name: str) -> ReleaseDetail | None:
+        return self._records.release(name)
+
+    def report(self, name: str, kind: str) -> bytes | None:
+        return self._records.report(name, kind)
+
+    def received(self) -> list[Received]:
+        return self._previews.received()
+
+    def preview(self, person: Person, key: str, digest: str) -> list[Previewed]:
+        return self._previews.of(person, key, digest)
 
     def audit(self, pseudonym: str, limit: int) -> list[Event]:
         return self._records.audit(pseudonym, limit)

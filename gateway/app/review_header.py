@@ -21,7 +21,7 @@ def header_lines(original: Path, candidate: Path, snapshot: str) -> list[HeaderL
     """Every element, with why it became what it is. Raises Hold for a file that cannot be read whole, OSError."""
     sop_class = bytes(Side.of_file(original).value((SOP_CLASS, 0)) or b"").decode("latin-1").strip(" \0")
     policy = policy_of(snapshot)
-    lines = [_line(row) for row in Comparison(PolicyReasons(policy, sop_class)).rows(original, candidate)]
+    lines = [line_of(row) for row in Comparison(PolicyReasons(policy, sop_class)).rows(original, candidate)]
     stages = ", ".join(name for name, _ in policy.pixels)
     why = f"pixel stages of the policy: {stages}; or a box that was drawn" if stages else "a box that was drawn"
     return [replace(line, code="", why=why) if _is_of_pixels(line) else line for line in lines]
@@ -34,7 +34,7 @@ def _is_of_pixels(line: HeaderLine) -> bool:
 
 def original_lines(original: Path) -> list[HeaderLine]:
     """The same for an object that nothing was made of yet: every element as it came."""
-    return [_line(row, alone=True) for row in Comparison(_Nothing()).rows(original, original)]
+    return [line_of(row, alone=True) for row in Comparison(_Nothing()).rows(original, original)]
 
 
 class _Nothing:
@@ -47,7 +47,7 @@ class _Nothing:
         return "", ""
 
 
-def _line(row: Row, *, alone: bool = False) -> HeaderLine:
+def line_of(row: Row, *, alone: bool = False) -> HeaderLine:
     return HeaderLine(
         path=row.path,
         depth=row.depth,

@@ -33,7 +33,7 @@ class ReviewPage:
         self._desk = ReviewDesk(parts)
         port = DEFAULT_PORT if values.review_port is None else values.review_port
         tls = TlsFiles(certificate_file=values.review_tls_certificate, key_file=values.review_tls_key)
-        self._server = WebServer(values.review_host, port, "the review page", "DEID_REVIEW", tls)
+        self._server = WebServer(values.review_host, port, "the review page", "REVIEW", tls)
 
     @property
     def url(self) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gateway.app import review_history
+from gateway.app.document import WIDTH, Dot, Label, Line, drawn
+from gateway.app.document import Chart as Bars
+from gateway.app.document_html import to_html
+from gateway.app.document_pdf import to_pdf
 from gateway.app.parts import Parts
 from gateway.app.preview_values import legible
+from gateway.app.release_dossier import dossier_of
+from gateway.app.release_report import document_of
+from gateway.app.release_report_figures import history
 from gateway.app.review_wishes import page_actor
 from gateway.app.vault import open_records
 from gateway.database import ReleaseRow
@@ -16,7 +24,17 @@ from gateway.policy import Policy
 from gateway.policy.difference import differences
 from gateway.policy.explain import explain_sections
 from gateway.review.desk import Person, VaultRecord
-from gateway.review.records import Changed, Event, Figure, PolicyText, PolicyVersion, ReleaseView
+from gateway.review.records import (
+    Changed,
+    Chart,
+    Event,
+    Figure,
+    Nearest,
+    PolicyText,
+    PolicyVersion,
+    ReleaseDetail,
+    ReleaseView,
+)
 
 
 class Records:
@@ -81,6 +99,35 @@ class Records:
             figures=tuple(map(_figure, row.figures)),
         )
 
+    def release(self, name: str) -> ReleaseDetail | None:
+        """With what its report says of it: charts over releases, and which figure comes nearest to its limit."""
+        if self._parts.database.release_named(name) is None:
+            return None
+        p = self._parts
+        dossier = dossier_of(p.home, p.settings, p.database, name)
+        view, content = self._release(dossier.release), dossier.content
+        charts = tuple(_drawing(block) for block in history(dossier) if isinstance(block, Bars))
+        unjudged = [
+            (modality, aspect, count, reason, approver)
+            for (aspect, modality, reason, approver), count in content.unjudged.items()
+        ]
+        return ReleaseDetail(
+            view,
+            dossier.release.looks,
+            charts,
+            tuple(sorted(_nearest(view.figures), key=lambda one: -one.share)),
+            tuple(sorted(content.of_stage().items())),
+            tuple(sorted((check, count) for check, count in content.findings.items() if count)),
+            tuple(sorted(unjudged)),
+        )
+
+    def report(self, name: str, kind: str) -> bytes | None:
+        p = self._parts
+        if p.database.release_named(name) is None:
+            return None
+        document = document_of(dossier_of(p.home, p.settings, p.database, name), time.time())
+        return to_pdf(document) if kind == "pdf" else to_html(document).encode()
+
     def open_vault(self, person: Person, pseudonym: str, reason: str) -> list[VaultRecord]:
         """As the role that the person signed in with. Raises UsageError for one that the policy does not name."""
         p = self._parts
@@ -111,6 +158,26 @@ class Records:
             for project in database.projects()
             for work in database.work_under(project, keys.opaque("issued", project, pseudonym.casefold()))
         )
+
+
+def _drawing(bars: Bars) -> Chart:
+    height, shapes = drawn(bars)
+    lines, dots, words = (tuple(one for one in shapes if isinstance(one, kind)) for kind in (Line, Dot, Label))
+    return Chart(bars.title, bars.sense, WIDTH, height, lines, dots, words)
+
+
+def _nearest(figures: Sequence[Figure]) -> list[Nearest]:
+    """Of figures that are evidence. A group of people is the nearer the smaller it is."""
+    found = []
+    for figure in figures:
+        if figure.note or not figure.limit or figure.upper is None:
+            continue
+        is_group = figure.check == "record_isolation"
+        share = (
+            (figure.limit / figure.upper if figure.upper else float("inf")) if is_group else figure.upper / figure.limit
+        )
+        found.append(Nearest(figure, share))
+    return found
 
 
 def _figure(figure: Mapping[str, Any]) -> Figure:

@@ -20,6 +20,7 @@ from pathlib import Path
 from gateway.app.account import total
 from gateway.app.batch import NOT_DICOM, Batch, Progress, StudyResult, by_study
 from gateway.app.candidates import Making, kept
+from gateway.app.consent import require_consent
 from gateway.app.handover import Handover, result_of
 from gateway.app.inputs import MACHINE_ERRNOS, Input, Inputs, look_at, unreadable
 from gateway.app.intake import persons_of, require_sound, sort_out
@@ -197,12 +198,22 @@ class Scrub:
         shutil.rmtree(folder, ignore_errors=True)  # of an interrupted run
         examined = [entry.examined for entry in batch.inputs]
         uses = sort_out(examined)
+        named = {person for entry in examined for person in entry.persons}
+        require_consent(self._database, self.mapper, [self.policy], named)
         require_sound(examined, uses)
         work = Work(batch.key, self.project, batch.study, persons_of(examined))
         pseudonyms = self.mapper.mapping(work, self.policy.header)
         pairs = _pairs(batch, uses, make_folder(folder))
         estimates = self.home.estimates / batch.study
-        making = Making(self.workers, self.policy, self._snapshot, pseudonyms, batch.study, estimates)
+        making = Making(
+            self.workers,
+            self.policy,
+            self._snapshot,
+            pseudonyms,
+            batch.study,
+            estimates,
+            models=self.home.root / MODELS,
+        )
         steps = making.candidates(pairs)
         pairs = kept(pairs, steps)
         self._draw(batch, pairs)
@@ -211,7 +222,7 @@ class Scrub:
         )
         if judgement.clearance is None:
             return self._end(batch, Hold(judgement.reason, at=judgement.at), judgement, pairs)
-        if self.policy.vault is not None:
+        if self.policy.vault is not None and not self.policy.forward.shadow:
             keep_identity(self.home, self.workers, pairs, self.policy.vault, self.project, batch.key)
         cleared = self.records.cleared(batch, judgement.clearance, total(steps), judgement)
         return cleared if self.policy.release is not None else self.handover.send(cleared)

@@ -11,9 +11,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.app import gauges
 from gateway.app.approvals import Approvals
+from gateway.app.commitments import CommitmentReports
 from gateway.app.http import StatusServer
 from gateway.app.keyring import require_keys, ring_of
 from gateway.app.mapping import Mapper
+from gateway.app.notify_setup import channels_of
 from gateway.app.parts import Parts
 from gateway.app.people_tables import PeopleTables
 from gateway.app.policies import Policies
@@ -22,11 +24,15 @@ from gateway.app.registry import registry_of
 from gateway.app.release_references import MODELS
 from gateway.app.release_sight import require_sight
 from gateway.app.releases import Releasing
+from gateway.app.retention import Retention
 from gateway.app.steps import StudySteps
+from gateway.app.subject_wishes import Rights
+from gateway.app.subjects import Subjects
+from gateway.app.watch import Watch
 from gateway.app.workers import Workers
 from gateway.database import Database
 from gateway.database.releases import AUDITING
-from gateway.errors import EnvironmentFault, PolicyError, UsageError
+from gateway.errors import EnvironmentFault, Hold, PolicyError, UsageError
 from gateway.flow import Engine, Next
 from gateway.ledger import Ledger
 from gateway.observe import Metrics, log, origin
@@ -37,6 +43,7 @@ from gateway.spool import Spool
 
 if TYPE_CHECKING:
     from gateway.app.review_page import ReviewPage
+    from gateway.receive.stow import StowReceiver
 
 
 def wire(home: Home, settings: Settings) -> Parts:
@@ -63,7 +70,7 @@ def wire(home: Home, settings: Settings) -> Parts:
 
 
 class Gateway:
-    """Receiver, engine, poller and status page over one home."""
+    """Receiver, engine, poller, watch and status page over one home."""
 
     def __init__(self, home: Home, settings: Settings) -> None:
         self.parts = wire(home, settings)
@@ -76,7 +83,10 @@ class Gateway:
             lock=home.engine_lock,
         )
         self.poller = Poller(p, self.engine)
+        self.watch = Watch(p, channels_of(settings))
         self.receiver = Receiver(settings=settings, spool=p.spool, database=p.database, keys=p.keys, metrics=p.metrics)
+        self.stow = self._stow_receiver()
+        self.commitments = CommitmentReports(p) if settings.commitment != "off" else None
         self.review = self._review_page()
         self.status = StatusServer(
             host=settings.http_host,
@@ -98,10 +108,16 @@ class Gateway:
             self.engine.start(workers=p.settings.workers)
             Releasing(p).take_in()
             p.ledger.append("started", f"started/{time.time_ns()}", policies=self._policy_digests())
+            self._after_restore()
             swept = p.spool.sweep(p.database.spooled_names())
             remove_candidates(p)
             self.receiver.start()
+            if self.stow is not None:
+                self.stow.start()
+            if self.commitments is not None:
+                self.commitments.start()
             self.poller.start()
+            self.watch.start()
             if self.review is not None:
                 self.review.start()
             self.status.start()
@@ -115,12 +131,29 @@ class Gateway:
         if self.review is not None:
             self.review.stop()
         self.receiver.stop()
+        if self.stow is not None:
+            self.stow.stop()
+        if self.commitments is not None:
+            self.commitments.stop()
         self.poller.stop()
+        self.watch.stop()
         self.engine.stop()
         self.parts.workers.close()
         self.status.stop()
         self.parts.database.close()
         log("stopped")
+
+    def _after_restore(self) -> None:
+        """Before anything is taken in: what people asked for and what was removed holds also in a restored home. The
+        spool's sweep, which comes next, sees to originals.
+        """
+        p = self.parts
+        Rights(p.database, p.ledger, p.keys).restore_from_ledger()
+        Retention(p).forget_restored()
+        try:
+            Subjects(p).enforce(everything=True)
+        except Hold as error:  # a merge table cannot be read: intake holds for that as well
+            log("not_enforced", level=logging.WARNING, reason=error.reason, at=error.at)
 
     def reload_policies(self) -> bool:
         """Load policies, routes and destinations again (SIGHUP). Faults leave the present ones in force."""
@@ -142,8 +175,8 @@ class Gateway:
 
     def healthy(self) -> bool:
         """False when a thread without which nothing moves has died: the process should end and be started again."""
-        page = self.review is None or self.review.alive
-        return self.poller.alive and self.engine.alive and self.receiver.alive and page
+        pages = all(page is None or page.alive for page in (self.review, self.stow, self.commitments))
+        return self.poller.alive and self.engine.alive and self.receiver.alive and self.watch.alive and pages
 
     def checks(self) -> Mapping[str, bool]:
         """Which part is well; ready when all are. Trouble in here is the machine's, and a restart would not mend it."""
@@ -152,6 +185,7 @@ class Gateway:
             "receiver": self.receiver.alive,
             "engine": self.engine.alive,
             "poller": self.poller.succeeding,
+            "watch": self.watch.alive,
             "disk": _well(lambda: p.spool.free_bytes() >= p.settings.min_free_bytes),
             "database": _well(lambda: p.database.study("", 0) is None),
             "ledger": _well(lambda: len(p.ledger) > 0),
@@ -159,7 +193,7 @@ class Gateway:
 
     def refresh_metrics(self) -> None:
         """Gauges that are read off the tables when somebody asks."""
-        gauges.refresh(self.parts)
+        gauges.refresh(self.parts, self.checks())
 
     def idle(self) -> bool:
         """True when nothing waits for the machine: no open or unrouted study, no unfinished job, intent or audit."""
@@ -170,6 +204,15 @@ class Gateway:
             or database.open_intents()
             or database.releases_in(AUDITING)
         )
+
+    def _stow_receiver(self) -> StowReceiver | None:
+        """DICOMweb, where a port is set for it."""
+        p = self.parts
+        if p.settings.stow_port is None:
+            return None
+        from gateway.receive.stow import StowReceiver  # a web framework that not every gateway needs
+
+        return StowReceiver(settings=p.settings, spool=p.spool, database=p.database, keys=p.keys, metrics=p.metrics)
 
     def _review_page(self) -> ReviewPage | None:
         """The page for held studies, where a port is set for it."""

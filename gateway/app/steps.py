@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import time
 
-from gateway.app import clearing, course
+from gateway.app import clearing, course, recalls
 from gateway.app.account import answers, identity, stored
 from gateway.app.admission import Admission
+from gateway.app.consent import WITHDRAWN
 from gateway.app.course import next_leg
 from gateway.app.decisions import Decisions
 from gateway.app.parts import Parts
+from gateway.app.recalls import Recalling
 from gateway.app.releases import Releasing
 from gateway.app.retention import Retention
 from gateway.app.sending import send
+from gateway.app.subjects import Subjects
 from gateway.database import JobRow
 from gateway.errors import REASONS, Hold, Refuse, StudyError
 from gateway.flow import Leg, Next
@@ -32,6 +35,8 @@ class StudySteps:
         self._decisions = Decisions(parts)
         self._retention = Retention(parts)
         self._releasing = Releasing(parts)
+        self._recalling = Recalling(parts)
+        self._subjects = Subjects(parts)
 
     def intake(self, study_key: str, generation: int) -> tuple[Next, ...]:
         began, worked = time.perf_counter(), True
@@ -45,19 +50,24 @@ class StudySteps:
     def scrub(self, job_key: str) -> tuple[Next, ...]:
         job = self._job(job_key)
         if job.state == State.QUEUED:
+            self._subjects.require_consent(job)
             clearing.scrub(self.parts, job)
         return next_leg(self._job(job_key))
 
     def gate(self, job_key: str) -> tuple[Next, ...]:
         job = self._job(job_key)
         if job.state == State.SCRUBBED:
+            self._subjects.require_consent(job)
             clearing.gate(self.parts, job)
         return next_leg(self._job(job_key))
 
     def forward(self, job_key: str) -> tuple[Next, ...]:
         job = self._job(job_key)
         if job.state == State.CLEARED:
+            self._subjects.require_consent(job)
             send(self.parts, job)
+            if self._job(job_key).state == State.RECALLED:
+                return recalls.recalled_again(self.parts, job_key)
             self._releasing.settle_job(job)
         return next_leg(self._job(job_key))
 
@@ -67,8 +77,14 @@ class StudySteps:
     def release(self, serial: int) -> tuple[Next, ...]:
         return self._releasing.work(serial)
 
+    def recall(self, serial: int) -> tuple[Next, ...]:
+        return self._recalling.send_note(serial)
+
     def retain(self) -> bool:
-        return self._retention.run(time.time())
+        more = self._retention.run(time.time())
+        if not more:
+            self._subjects.enforce()
+        return more
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
@@ -82,6 +98,8 @@ class StudySteps:
                 self.parts.database.withhold_intent(int(task.key), f"not possible: {REASONS[error.reason].says}")
             case Leg.RELEASE:
                 self._releasing.fail(int(task.key), error)
+            case Leg.RECALL:
+                self._recalling.fail(int(task.key), error)
             case Leg.RETAIN:
                 pass  # it was counted; the next hour tries again
             case _:
@@ -97,6 +115,8 @@ class StudySteps:
         p.ledger.append(str(state), decision, study=task.key, generation=task.generation, **facts)
         p.database.set_study(task.key, task.generation, state=str(state), reason=error.reason)
         p.metrics.decided.labels(str(state), error.reason).inc()
+        if error.reason in WITHDRAWN:
+            self._subjects.withdraw(task.key, task.generation)
 
     def _end_job(self, task: Next, state: State, error: StudyError) -> None:
         p = self.parts
@@ -109,10 +129,15 @@ class StudySteps:
         p.ledger.append(str(state), f"{state}/{job.job_key}/r{job.round}", **identity(job), **facts)
         p.database.set_job(job.job_key, state=state, reason=error.reason, at=error.at[:256], held_in=str(task.leg))
         p.metrics.decided.labels(str(state), error.reason).inc()
+        if error.reason in WITHDRAWN:
+            self._subjects.withdraw(job.study_key, job.generation)
 
     # -- tries ----------------------------------------------------------------------------------------------------
 
     def lane(self, task: Next) -> str:
+        if task.leg == Leg.RECALL:
+            row = self.parts.database.recalled_one(int(task.key))
+            return row.destination if row is not None else "none"
         job = self.parts.database.job(task.key)
         return job.destination if job is not None else "none"
 
@@ -126,6 +151,8 @@ class StudySteps:
     def note_attempt(self, task: Next, reason: str) -> None:
         if task.leg in {Leg.SCRUB, Leg.GATE, Leg.FORWARD}:
             self.parts.database.set_job(task.key, attempt=task.tries + 1, reason=reason)
+        if task.leg == Leg.RECALL:
+            self.parts.database.set_recalled(int(task.key), attempt=task.tries + 1, reason=reason)
 
     def unforeseen(self, task: Next) -> None:
         self.parts.metrics.library_failures.labels(str(task.leg)).inc()

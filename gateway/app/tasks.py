@@ -52,10 +52,12 @@ def series_of(candidate: Path) -> str:
     )
 
 
-def run_pixel_stage(name: str, group: Sequence[Instance], snapshot: str, seed: bytes, store: Path) -> list[Step]:
+def run_pixel_stage(
+    name: str, group: Sequence[Instance], snapshot: str, seed: bytes, store: Path, models: Path | None = None
+) -> list[Step]:
     """One pixel stage of the policy on the instances that it sees together. Raises Hold."""
     policy = policy_of(snapshot)
-    return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed), store)
+    return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed, models), store)
 
 
 def run_drawn_boxes(

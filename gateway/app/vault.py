@@ -137,6 +137,22 @@ def erase(home: Home, settings: Settings, issued: Sequence[str], *, actor: str, 
     return len(names)
 
 
+def records_by_work(home: Home) -> dict[str, list[str]]:
+    """Names of all records, by the piece of work that wrote them; read from the folder alone."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(home.vault.glob("*/*/*.rec")):
+        found.setdefault(path.name.split(".")[1], []).append(path.relative_to(home.vault).as_posix())
+    return found
+
+
+def forget_records(home: Home, ledger: Ledger, names: Sequence[str]) -> int:
+    """Remove what pieces of work of an erased person wrote; how many records."""
+    if names:
+        ledger.append("vault_erased", f"vault/{time.time_ns()}", reason="erased", records=list(names))
+        Vault(home.vault, vault_key(home.keys, home.vault)).remove(names)
+    return len(names)
+
+
 def expire(home: Home, ledger: Ledger, now: float) -> int:
     """Remove what is past its time (`vault: days`); how many records."""
     if not any(home.vault.glob("*/*/*.rec")):
@@ -147,6 +163,14 @@ def expire(home: Home, ledger: Ledger, now: float) -> int:
         ledger.append("vault_expired", f"vault/{time.time_ns()}", records=names)
         vault.remove(names)
     return len(names)
+
+
+def due_records(home: Home) -> list[tuple[str, float]]:
+    """(name, when it is past its time) of every record, by its head alone."""
+    if not any(home.vault.glob("*/*/*.rec")):
+        return []
+    vault = Vault(home.vault, vault_key(home.keys, home.vault))
+    return [(name, float(sealed.until)) for name, sealed in vault.records()]
 
 
 def counts(home: Home, now: float) -> list[Counts]:

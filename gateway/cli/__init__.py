@@ -22,11 +22,15 @@ from gateway.cli import (
     ledger,
     lookup,
     models,
+    notify,
     policy,
+    recall,
     release,
+    retention,
     review,
     route,
     scrub,
+    subject,
     text,
     train,
     vault,
@@ -76,11 +80,16 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(held.app, name="held")
 policy.app.command()(lookup.lookup)
 app.add_typer(release.app, name="release")
+release.app.command(name="recall")(recall.recall_release)
+app.add_typer(recall.app, name="recall")
+app.add_typer(subject.app, name="subject")
+app.add_typer(retention.app, name="retention")
 app.add_typer(route.app, name="route")
 app.add_typer(keys.app, name="keys")
 app.add_typer(review.app, name="review")
 app.add_typer(vault.app, name="vault")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(notify.app, name="notify")
 app.add_typer(text.app, name="text")
 app.add_typer(models.app, name="models")
 app.add_typer(learn.app, name="learn")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import SecretStr
 
 from gateway.cli.homes import HomeOption, made_home, named_home, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
@@ -138,6 +139,8 @@ def settings(home: HomeOption = None, json: JsonOption = False) -> int:
 def _shown(name: str, value: object) -> str:
     if name == "key":
         return "(set)" if value else ""
+    if isinstance(value, SecretStr):
+        return "(set)"
     if isinstance(value, Mapping):  # URLs with passwords
         return " ".join(f"{key}=(set)" for key in value)
     if name == "database_url":

@@ -109,7 +109,8 @@ def _decide(kind: str, key: str, by: str, reason: str, home: HomeOption, *, json
         raise _unknown(key)
     if found.batch:
         raise UsageError(f"{key} was held by `scrub`: mend what {found.reason} names, then run `scrub` again")
-    if found.state not in (State.HELD, State.AWAITING_RELEASE):
+    again = kind == "rerun" and found.state == State.SHADOWED
+    if found.state not in (State.HELD, State.AWAITING_RELEASE) and not again:
         raise UsageError(f"{key} is not held: it is {found.state}")
     database = Database.in_home(place.database, values.database_url)
     serial = database.add_intent(kind=kind, key=key, actor=by, reason=reason)

@@ -1,4 +1,4 @@
-"""`release list|show|close`: studies that are judged together, what was said of them, and closing one.
+"""`release list|show|close|report`: studies that are judged together, what was said of them, and closing one.
 
 These commands never open the engine: closing is written down as an intent, which the running gateway carries out.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from gateway.cli.held import WAIT_S, worded
 from gateway.cli.homes import HomeOption, made_home, settings_of
 from gateway.cli.output import ActorOption, JsonOption, ReasonOption, explain_reasons, say, say_json, table
 from gateway.errors import UsageError
+from gateway.study import State
 
 if TYPE_CHECKING:
     from gateway.database import Database, ReleaseRow
@@ -98,6 +100,32 @@ def close(
     return 0
 
 
+@app.command()
+def report(
+    name: NameArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", readable=False, help="Folder to write into; made.")],
+    home: HomeOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Write a release's report for a data-protection file: DIR/RELEASE.html and DIR/RELEASE.pdf.
+
+    Policy and digest, people, every figure with its bound, what was removed, what was not assessed. It names nobody.
+    """
+    from gateway.app.release_report import write_report
+
+    place = made_home(home)
+    database = _database(home)
+    try:
+        page, sheets = write_report(place, settings_of(place), database, name, out)
+    finally:
+        database.close()
+    if json:
+        say_json({"release": name, "html": str(page), "pdf": str(sheets)})
+    else:
+        say(f"{page} and {sheets} are written")
+    return 0
+
+
 def _database(home: HomeOption) -> Database:
     from gateway.database import Database
 
@@ -122,6 +150,7 @@ def _row(database: Database, release: ReleaseRow) -> dict[str, Any]:
         "destination": release.destination,
         "people": len({member.person for member in members}),
         "studies": len(members),
+        "recalled": len(database.members(release.serial, State.RECALLED)),
         "opened": _day(release.opened_at),
         "closed": _day(release.closed_at),
         "reason": release.reason,

@@ -66,13 +66,15 @@ def scrub(
     from gateway.app.approvals import require_approved
     from gateway.app.batch import find_policy, require_project, tables_beside
     from gateway.app.inputs import find_inputs
+    from gateway.app.registry import registry_of
+    from gateway.app.release_references import MODELS
     from gateway.app.scrub import Scrub
     from gateway.observe import silence_libraries
     from gateway.pseudonyms import Keys, master_key
 
     place = made_home(home)
     settings = settings_of(place)
-    chosen = find_policy(policy, lambda: settings.policies)
+    chosen = find_policy(policy, lambda: settings.policies, registry_of(place.root / MODELS))
     require_approved(place, settings, chosen)
     project = require_project(project or chosen.name)
     keys = Keys(master_key(place, settings))

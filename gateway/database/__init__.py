@@ -8,15 +8,19 @@ from gateway.database.arrivals import NewInstance
 from gateway.database.connection import Database
 from gateway.database.job import Intent, Job, JobRow
 from gateway.database.mappings import Mapped
+from gateway.database.promises import Promise
+from gateway.database.recalls import RecalledRow, RecallRow, Shipment
 from gateway.database.release_members import MemberRow
 from gateway.database.releases import NewMember, ReleaseRow
 from gateway.database.retained import Retained, RetainedJob
+from gateway.database.rights import Erasure, OptedOut, Subject
 from gateway.database.studies import InstanceRow, StudyRow
 from gateway.database.tables import SCHEMA_VERSION
 
 __all__ = [
     "SCHEMA_VERSION",
     "Database",
+    "Erasure",
     "InstanceRow",
     "Intent",
     "Job",
@@ -25,8 +29,14 @@ __all__ = [
     "MemberRow",
     "NewInstance",
     "NewMember",
+    "OptedOut",
+    "Promise",
+    "RecallRow",
+    "RecalledRow",
     "ReleaseRow",
     "Retained",
     "RetainedJob",
+    "Shipment",
     "StudyRow",
+    "Subject",
 ]

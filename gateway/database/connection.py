@@ -7,17 +7,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, insert, select, update
 from sqlalchemy.exc import ArgumentError, OperationalError
 
 from gateway.database.arrivals import Arrivals
 from gateway.database.intents import Intents
 from gateway.database.jobs import Jobs
 from gateway.database.mappings import Mappings
+from gateway.database.migrations import carry_over
+from gateway.database.promises import Promises
+from gateway.database.recalls import Recalls
 from gateway.database.release_members import ReleaseMembers
 from gateway.database.releases import Releases
 from gateway.database.retained import Retention
 from gateway.database.reviews import Reviews
+from gateway.database.rights import Rights
 from gateway.database.studies import Studies
 from gateway.database.tables import SCHEMA_VERSION, metadata, schema
 from gateway.errors import EnvironmentFault, UsageError
@@ -39,7 +43,9 @@ def _begin_immediate(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-class Database(Arrivals, Studies, Jobs, Intents, Retention, Mappings, Reviews, Releases, ReleaseMembers):
+class Database(
+    Arrivals, Studies, Jobs, Intents, Retention, Mappings, Reviews, Releases, ReleaseMembers, Recalls, Rights, Promises
+):
     """Open tables. Safe to share between threads; other processes open their own."""
 
     def __init__(self, url: str) -> None:
@@ -66,7 +72,9 @@ class Database(Arrivals, Studies, Jobs, Intents, Retention, Mappings, Reviews, R
         return opened
 
     def migrate(self) -> None:
-        """Create the tables, or refuse a database that a newer version wrote. Raises EnvironmentFault."""
+        """Create the tables, carry those of an earlier version over, or refuse a database that a newer version wrote.
+        Raises EnvironmentFault.
+        """
         try:
             with self.transaction() as connection:
                 if connection.dialect.name == "postgresql":  # several processes may start at once
@@ -75,6 +83,10 @@ class Database(Arrivals, Studies, Jobs, Intents, Retention, Mappings, Reviews, R
                 found = connection.execute(select(schema.c.version)).scalar()
                 if found is None:
                     connection.execute(insert(schema).values(version=SCHEMA_VERSION))
+                elif found < SCHEMA_VERSION:
+                    carry_over(connection, found, SCHEMA_VERSION)
+                    connection.execute(update(schema).values(version=SCHEMA_VERSION))
+                    found = SCHEMA_VERSION
         except OperationalError as error:
             raise EnvironmentFault("the database cannot be opened; check DEID_DATABASE_URL and the disk") from error
         if found is not None and found != SCHEMA_VERSION:

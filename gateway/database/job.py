@@ -20,6 +20,7 @@ class Job:
     policy_digest: str
     destination: str
     subject: str = ""
+    issue: int = 1  # of what this job sends; enters instance and series UIDs
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,9 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, updat
 
 from gateway.database.releases import AUDITING, BLOCKED, OPEN, RELEASED, ReleaseRow
 from gateway.database.tables import jobs, release_members, releases
-from gateway.study import State
-
-_ENDED = (State.SENT, State.REJECTED, State.REFUSED)
+from gateway.study import OVER, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,12 @@ class ReleaseMembers:
         with self.transaction() as connection:
             rows = connection.execute(query.order_by(release_members.c.job_key)).all()
         return [MemberRow(**row._mapping) for row in rows]
+
+    def memberships(self, job_key: str) -> list[MemberRow]:
+        """A job in every release that it was ever in."""
+        query = select(release_members).where(release_members.c.job_key == job_key).order_by(release_members.c.release)
+        with self.transaction() as connection:
+            return [MemberRow(**row._mapping) for row in connection.execute(query).all()]
 
     def released_before(self, release: ReleaseRow) -> list[MemberRow]:
         """Studies that the same policy (by name) released in the same project, and whose references are still here."""
@@ -102,7 +107,7 @@ class ReleaseMembers:
             select(func.count())
             .select_from(release_members)
             .join(jobs, jobs.c.job_key == release_members.c.job_key)
-            .where(release_members.c.release == serial, jobs.c.state.not_in(_ENDED))
+            .where(release_members.c.release == serial, jobs.c.state.not_in(OVER))
         )
         with self.transaction() as connection:
             return connection.execute(query).scalar_one() == 0
@@ -122,6 +127,30 @@ class ReleaseMembers:
         with self.transaction() as connection:
             rows = connection.execute(query).mappings().all()
         return [(MemberRow(**{name: row[name] for name in _MEMBER}), row["policy_digest"]) for row in rows]
+
+    def members_waiting(self) -> list[MemberRow]:
+        """Of releases that are not judged yet."""
+        query = (
+            select(release_members)
+            .join(releases, releases.c.serial == release_members.c.release)
+            .where(releases.c.state.in_((OPEN, AUDITING)))
+        )
+        with self.transaction() as connection:
+            return [MemberRow(**row._mapping) for row in connection.execute(query).all()]
+
+    def members_removed(self) -> list[MemberRow]:
+        """Whose references were removed."""
+        query = select(release_members).where(release_members.c.removed_at.is_not(None))
+        with self.transaction() as connection:
+            return [MemberRow(**row._mapping) for row in connection.execute(query).all()]
+
+    def forget_member(self, member: MemberRow) -> None:
+        """Its references are gone, and so are its facts but for the names that the references had."""
+        which = and_(release_members.c.job_key == member.job_key, release_members.c.release == member.release)
+        facts = json.dumps({"views": json.loads(member.facts or "{}").get("views", {})})
+        values = {"removed_at": member.removed_at or time.time(), "facts": facts}
+        with self.transaction() as connection:
+            connection.execute(update(release_members).where(which).values(**values))
 
     def references_removed(self, member: MemberRow) -> None:
         which = and_(release_members.c.job_key == member.job_key, release_members.c.release == member.release)

@@ -2,7 +2,7 @@
 
 A job that is cleared under a policy with `release:` joins the open release of its project, policy digest and
 destination, in the transaction that changes its state. A release is then open -> auditing -> cleared -> sent, or
-blocked.
+blocked; under a policy that only looks, shadowed; and recalled, when all that was sent of it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from gateway.database.tables import intents, jobs, release_members, releases
 from gateway.study import State
 
 OPEN, AUDITING, CLEARED, SENT, BLOCKED = "open", "auditing", "cleared", "sent", "blocked"
-RELEASED = (CLEARED, SENT)
+RECALLED, SHADOWED = "recalled", "shadowed"
+RELEASED = (CLEARED, SENT, RECALLED)  # what a receiver had is known to it, also after it was recalled
+KEPT = (BLOCKED, SHADOWED, RECALLED)  # a job that is tried again stays in the list of these
 _LOCK = 0x72656C65  # any number that nobody else locks: "rele"
 
 
@@ -80,7 +82,7 @@ class Releases:
         with self.transaction() as connection:
             self._order(connection)
             release = self._open_release(connection, job, now)
-            standing = select(releases.c.serial).where(releases.c.state != BLOCKED)
+            standing = select(releases.c.serial).where(releases.c.state.not_in(KEPT))
             connection.execute(
                 delete(release_members).where(
                     release_members.c.job_key == job.job_key, release_members.c.release.in_(standing)

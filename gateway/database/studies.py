@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 
@@ -11,6 +11,8 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or
 
 from gateway.database.job import Job
 from gateway.database.tables import instances, jobs, studies
+
+MOST_NAMED = 500  # values in one query
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class InstanceRow:
     sha256: str
     patient_key: str
     use: str
+    issuer_key: str = ""
     removed_at: float | None = None
 
 
@@ -104,6 +107,12 @@ class Studies:
             rows = connection.execute(query.group_by(studies.c.state, studies.c.reason)).all()
         return {(row[0], row[1]): row[2] for row in rows}
 
+    def oldest_study(self, *states: str) -> float | None:
+        """When the first of these study generations began to arrive, in UTC seconds; None when there is none."""
+        with self.transaction() as connection:
+            found = connection.execute(select(func.min(studies.c.first_at)).where(studies.c.state.in_(states))).scalar()
+        return None if found is None else float(found)
+
     def _studies(self, which: ColumnElement[bool]) -> list[StudyRow]:
         query = select(studies).where(which).order_by(studies.c.first_at, studies.c.generation)
         with self.transaction() as connection:
@@ -133,8 +142,20 @@ class Studies:
             rows = connection.execute(select(instances).where(which).order_by(instances.c.serial)).all()
         return [InstanceRow(**row._mapping) for row in rows]
 
+    def kept(self, sop_keys: Collection[str]) -> dict[str, list[tuple[str, int]]]:
+        """Of these SOP keys those that were taken in: each with (study, generation) wherever it may be sent from."""
+        found: dict[str, list[tuple[str, int]]] = {}
+        wanted = sorted(sop_keys)
+        columns = (instances.c.sop_key, instances.c.study_key, instances.c.generation)
+        with self.transaction() as connection:
+            for start in range(0, len(wanted), MOST_NAMED):
+                query = select(*columns).where(instances.c.sop_key.in_(wanted[start : start + MOST_NAMED])).distinct()
+                for sop_key, study_key, generation in connection.execute(query).all():
+                    found.setdefault(sop_key, []).append((study_key, generation))
+        return found
+
     def set_instances(self, values: Iterable[Mapping[str, object]]) -> None:
-        """Fill in what intake found: mappings of `serial` and any of sha256, patient_key, use."""
+        """Fill in what intake found: mappings of `serial` and any of sha256, patient_key, issuer_key, use."""
         with self.transaction() as connection:
             for value in values:
                 columns = {name: value[name] for name in value if name != "serial"}
@@ -169,15 +190,18 @@ class Studies:
         return True
 
     def spooled_names(self) -> frozenset[tuple[str, str]]:
-        """(study key, file name) of every received object, for Spool.sweep."""
+        """(study key, file name) of every received object that is still to be there, for Spool.sweep: what retention
+        removed, and a restore brought back, goes again.
+        """
+        query = select(instances.c.study_key, instances.c.name).where(instances.c.removed_at.is_(None))
         with self.transaction() as connection:
-            rows = connection.execute(select(instances.c.study_key, instances.c.name)).all()
+            rows = connection.execute(query).all()
         return frozenset((row.study_key, row.name) for row in rows)
 
 
 def _given_up() -> ColumnElement[bool]:
     """True for an instance of a generation that was rejected or refused as a whole: it does not count as received."""
-    gone = ("rejected", "refused")
+    gone = ("rejected", "refused", "shadowed")
     of_study, of_jobs, standing = studies.alias(), jobs.alias(), jobs.alias()
     return or_(
         exists().where(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # what each step adds: migrations.py
 
 metadata = MetaData()
 _Serial = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows only in a column declared INTEGER
@@ -40,6 +40,7 @@ instances = Table(
     Column("size_bytes", BigInteger, nullable=False),
     Column("sha256", String(64), nullable=False, default=""),  # of the data set; filled at intake
     Column("patient_key", String(64), nullable=False, default=""),  # keyed hash of the Patient ID; filled at intake
+    Column("issuer_key", String(64), nullable=False, default="", server_default=""),  # of its issuer, "" = none named
     Column("use", String(16), nullable=False, default="new"),  # new, use, duplicate, conflict, dropped
     Column("removed_at", Float),  # when retention took the file out of the spool
     UniqueConstraint("study_key", "name"),
@@ -59,6 +60,7 @@ jobs = Table(
     Column("policy_digest", String(64), nullable=False),
     Column("destination", String(128), nullable=False),
     Column("subject", String(64), nullable=False, default=""),  # pseudonymous Patient ID within the project
+    Column("issue", Integer, nullable=False, default=1, server_default="1"),  # enters instance and series UIDs
     Column("state", String(32), nullable=False),
     Column("reason", String(64), nullable=False, default=""),
     Column("at", String(256), nullable=False, default=""),  # tag path or our file name
@@ -84,6 +86,18 @@ outgoing = Table(
     Column("kind", String(16), nullable=False),  # success, warning, failure
     Column("attempts", Integer, nullable=False),
     Column("at", Float, nullable=False),
+)
+
+# Requests for storage commitment to archives, by a Transaction UID of ours. `asked` maps new UIDs to instance names.
+promises = Table(
+    "promises",
+    metadata,
+    Column("transaction_uid", String(64), primary_key=True),
+    Column("job_key", String(64), nullable=False, index=True),
+    Column("asked_at", Float, nullable=False),
+    Column("answered_at", Float),  # NULL until the archive has said
+    Column("asked", Text, nullable=False),
+    Column("kept", Text, nullable=False),  # names that the archive committed to
 )
 
 # Other processes append here; the one engine process polls, acts, and marks them done.
@@ -175,4 +189,83 @@ release_members = Table(
     Column("joined_at", Float, nullable=False),
     Column("removed_at", Float),  # when retention removed the references
     Index("members_by_release", "release"),
+)
+
+# As what a job leaves: written before anything of it does. New UIDs, and the pseudonym encrypted.
+shipments = Table(
+    "shipments",
+    metadata,
+    Column("job_key", String(64), primary_key=True),
+    Column("sealed_pseudonym", Text, nullable=False),
+    Column("study_uid", String(64), nullable=False),
+    Column("series", Text, nullable=False),  # JSON: name of an instance -> new Series Instance UID
+)
+
+# What somebody asked receivers to give up, and each job of it.
+recalls = Table(
+    "recalls",
+    metadata,
+    Column("serial", _Serial, primary_key=True, autoincrement=True),
+    Column("intent", BigInteger, nullable=False, unique=True),
+    Column("scope", String(16), nullable=False),  # release, study, pseudonym, subject
+    Column("key", String(160), nullable=False),  # name of the release, else an opaque key
+    Column("code", String(16), nullable=False),  # of CID 7011: why
+    Column("actor", String(128), nullable=False),
+    Column("reason", String(512), nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+recalled = Table(
+    "recalled",
+    metadata,
+    Column("serial", _Serial, primary_key=True, autoincrement=True),
+    Column("recall", BigInteger, nullable=False),
+    Column("job_key", String(64), nullable=False),
+    Column("destination", String(128), nullable=False),
+    Column("instances", Integer, nullable=False),
+    Column("note", String(16), nullable=False),  # none, due, sent, failed: the rejection note to this receiver
+    Column("reason", String(64), nullable=False, default=""),  # why it was not sent
+    Column("at", String(256), nullable=False, default=""),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("round", Integer, nullable=False, default=1),  # names its legs
+    Column("changed_at", Float, nullable=False),
+    UniqueConstraint("recall", "job_key"),
+    Index("recalled_by_job", "job_key"),
+)
+
+# Instances and series that were issued anew, by the number of their last issue.
+reissued = Table(
+    "reissued",
+    metadata,
+    Column("project", String(128), primary_key=True),
+    Column("study_key", String(64), primary_key=True),
+    Column("uid_key", String(64), primary_key=True),  # keyed hash of the original UID
+    Column("issue", Integer, nullable=False),
+)
+
+# People who do not want to be in any release. Keyed hashes only.
+opted_out = Table(
+    "opted_out",
+    metadata,
+    Column("person_key", String(64), primary_key=True),
+    Column("issuer_key", String(64), primary_key=True),  # "" = whoever issued the Patient ID
+    Column("since", Float, nullable=False),
+    Column("ended_at", Float),  # when they opted in again
+    Column("actor", String(128), nullable=False),
+    Column("reason", String(512), nullable=False),
+)
+
+# People whose data is to be gone: whatever had arrived by then.
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("serial", _Serial, primary_key=True, autoincrement=True),
+    Column("person_key", String(64), nullable=False),
+    Column("issuer_key", String(64), nullable=False),
+    Column("requested_at", Float, nullable=False),
+    Column("actor", String(128), nullable=False),
+    Column("reason", String(512), nullable=False),
+    Column("done_at", Float),
+    Column("removed", Text, nullable=False, default=""),  # JSON: how many of each kind
+    UniqueConstraint("person_key", "issuer_key", "requested_at"),
 )

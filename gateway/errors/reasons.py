@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from gateway.errors.reason import Disposition, Reason
+from gateway.errors.reasons_lesion import LESION_REASONS
 from gateway.errors.reasons_release import RELEASE_REASONS
+from gateway.errors.reasons_rights import RIGHTS_REASONS
 
 __all__ = ["REASONS", "Disposition", "Reason"]
 
@@ -153,6 +155,7 @@ REASONS: dict[str, Reason] = {
             "an object that may show what was taken out of the others, and that cannot be treated like them",
             "nothing; the rest of the study goes on without it",
         ),
+        *LESION_REASONS,
         Reason(
             "residual_face",
             _H,
@@ -217,6 +220,7 @@ REASONS: dict[str, Reason] = {
             "somebody or something changed them: investigate",
         ),
         *RELEASE_REASONS,
+        *RIGHTS_REASONS,
         Reason("too_few_subjects", _H, "the release has fewer people than min_subjects", "collect more, then close"),
         Reason("release_pending", _H, "cleared; waits for its release to close", "close the release"),
         # forward
@@ -230,7 +234,32 @@ REASONS: dict[str, Reason] = {
             "the archive accepts no offered transfer syntax for an instance",
             "enable the syntax there, then release the study",
         ),
-        Reason("archive_rejects_us", _R, "the archive rejects our AE title", "register it there"),
+        Reason("archive_rejects_us", _R, "the archive rejects our AE title, token or user", "register it there"),
+        Reason(
+            "archive_untrusted",
+            _R,
+            "the archive's certificate is none that we believe",
+            "see ca_file and server_name in destinations.yaml; sending is tried again",
+        ),
+        Reason(
+            "commitment_pending",
+            _R,
+            "the archive has not committed to every instance yet",
+            "see that it may reach our DICOM port and is in DEID_ALLOWED_PEERS",
+        ),
+        Reason("commitment_refused", _R, "the archive does not keep every instance", "they are sent again; look there"),
+        Reason(
+            "commitment_unsupported",
+            _H,
+            "the archive cannot be asked for storage commitment",
+            "enable it there, or write verify: status in the policy",
+        ),
+        Reason(
+            "archive_access",
+            _R,
+            "what it takes to be let in at the archive cannot be read",
+            "mend the file that destinations.yaml names; sending is tried again",
+        ),
         Reason(
             "folder_conflict", _H, "another file with that name is in the folder", "look at it; nothing was changed"
         ),

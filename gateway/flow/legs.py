@@ -4,6 +4,7 @@
     decide (intent)                                               what a person decided about a held study
     retain (hour)                                                 originals that are past their time
     release (release)                                             studies that are judged together, when it is closed
+    recall (recalled job)                                         the note that asks its receiver to give it up
 
 A leg does its work through `Steps`, which writes the new state to our tables before it returns; running it twice gives
 the same end (engine.md: steps are repeated after a crash). A leg that raises ends in a held or refused job, or in
@@ -44,6 +45,7 @@ class Leg(StrEnum):
     DECIDE = "decide"
     RETAIN = "retain"
     RELEASE = "release"
+    RECALL = "recall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Steps(Protocol):
     def forward(self, job_key: str) -> tuple[Next, ...]: ...
     def decide(self, serial: int) -> tuple[Next, ...]: ...
     def release(self, serial: int) -> tuple[Next, ...]: ...
+    def recall(self, serial: int) -> tuple[Next, ...]: ...
     def retain(self) -> bool:
         """Some of the work of retention; True when there is more."""
 
@@ -143,6 +146,8 @@ def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
             return steps.decide(int(task.key))
         case Leg.RELEASE:
             return steps.release(int(task.key))
+        case Leg.RECALL:
+            return steps.recall(int(task.key))
         case Leg.RETAIN:
             return (_again(task, 0.0),) if steps.retain() else ()
 

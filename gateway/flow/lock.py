@@ -19,14 +19,16 @@ from gateway.errors import EnvironmentFault
 
 _ADVISORY = 0x656E67696E65  # any number that nobody else locks: "engine"
 PATIENCE_S = 10.0  # a server needs a moment to notice that a killed client is gone
+BRIEF, BRIEF_S = b"brief", 60.0  # what a command writes into the lock, and how long a gateway waits for it
 
 
 class StoreLock:
-    """The right to run the engine on a store."""
+    """The right to run the engine on a store. `brief`: for a moment only, so that a gateway which starts waits."""
 
-    def __init__(self, path: Path, store_url: str) -> None:
+    def __init__(self, path: Path, store_url: str, *, brief: bool = False) -> None:
         self._path = path
         self._store_url = store_url
+        self._brief = brief
         self._handle: int | None = None
         self._connection: Connection | None = None
 
@@ -37,15 +39,18 @@ class StoreLock:
     def take(self) -> None:
         """Raises EnvironmentFault when another process has it, or when the store cannot be reached."""
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise EnvironmentFault(
-                f"another gateway runs on this home ({self._path}); stop it, or use another --home"
-            ) from None
+        deadline = time.monotonic() + BRIEF_S
+        while not _locked(handle):
+            if self._brief or os.pread(handle, len(BRIEF), 0) != BRIEF or time.monotonic() > deadline:
+                os.close(handle)
+                raise EnvironmentFault(
+                    f"another gateway runs on this home ({self._path}); stop it, or use another --home"
+                )
+            time.sleep(0.1)
         self._handle = handle
         try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, BRIEF if self._brief else b"", 0)
             self._take_store()
         except BaseException:
             self.release()
@@ -88,3 +93,11 @@ class StoreLock:
             connection, self._connection = self._connection, None
             connection.invalidate()
             connection.close()
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

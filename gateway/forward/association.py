@@ -216,20 +216,24 @@ def _connected(peer: Peer, timeout_s: float) -> socket.socket:
         link = socket.create_connection((peer.host, peer.port), timeout=timeout_s)
     except OSError:
         raise Retry("archive_unreachable", at=str(peer)) from None
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(link)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if peer.tls is None:
-            return link
-        return client_context(peer.tls.tls).wrap_socket(link, server_hostname=peer.tls.server_name or peer.host)
-    except BaseException as error:
-        link.close()
-        if isinstance(error, EnvironmentFault):
-            raise Retry("archive_access", at=f"{peer} ({error})") from None
-        if isinstance(error, ssl.SSLCertVerificationError):
-            raise Retry("archive_untrusted", at=f"{peer} (certificate: {error.verify_message})") from None
-        if isinstance(error, OSError):
-            raise Retry("archive_unreachable", at=f"{peer} (no TLS)") from None
-        raise
+        secure = link if peer.tls is None else _secured(link, peer, peer.tls)
+        stack.pop_all()
+        return secure
+
+
+def _secured(link: socket.socket, peer: Peer, access: Access) -> socket.socket:
+    """The connection after a handshake with an archive that we believe."""
+    try:
+        return client_context(access.tls).wrap_socket(link, server_hostname=access.server_name or peer.host)
+    except EnvironmentFault as error:
+        raise Retry("archive_access", at=f"{peer} ({error})") from None
+    except ssl.SSLCertVerificationError as error:
+        raise Retry("archive_untrusted", at=f"{peer} (certificate: {error.verify_message})") from None
+    except OSError:
+        raise Retry("archive_unreachable", at=f"{peer} (no TLS)") from None
 
 
 def _rejection(peer: Peer, result: int, source: int, reason: int) -> Retry:

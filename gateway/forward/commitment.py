@@ -69,7 +69,7 @@ def request_commitment(
         peer.host,
         peer.port,
         ae_title=peer.ae_title,
-        tls_args=tls,  # type: ignore[arg-type]
+        tls_args=tls,
         evt_handlers=[(evt.EVT_N_EVENT_REPORT, report.take)],
     )
     if association.is_rejected:

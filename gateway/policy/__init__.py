@@ -1,7 +1,7 @@
 """Policies: YAML that a privacy officer edits -> frozen, strict values, or every fault at once (DESIGN section 3)."""
 
 from gateway.policy.cohorts import cohort_hash, load_cohort
-from gateway.policy.destinations import Destination
+from gateway.policy.destinations import Access, Destination
 from gateway.policy.explain import explain_policy
 from gateway.policy.folder import PolicySet, load_policies
 from gateway.policy.loading import load_policy, read_snapshot
@@ -23,6 +23,7 @@ from gateway.policy.schema import policy_schema
 from gateway.policy.standard import Row, load_table
 
 __all__ = [
+    "Access",
     "DatePolicy",
     "Destination",
     "EscalatePolicy",

@@ -153,5 +153,8 @@ def _after(policy: Policy) -> list[str]:
             "Review: a held study leaves, or begins again otherwise, when two people agreed on the review page."
         )
     to = f"only {policy.forward.to}" if policy.forward.to else "where the route says"
-    lines.append(f"Forward: to {to}; a study counts as sent when the archive answered for every instance.")
+    if policy.forward.shadow:
+        lines.append("Shadow: everything is done and judged, and nothing leaves; a study ends as shadowed.")
+    else:
+        lines.append(f"Forward: to {to}; a study counts as sent when the archive answered for every instance.")
     return lines

@@ -20,7 +20,11 @@ def checks_of(policy: Policy) -> Iterator[tuple[tuple[str, str, str], Any]]:
 
 
 def checks_fit(document: Document, policy: Policy, registry: Registry) -> None:
-    """A limit that nothing can pass, a card that is not there: the check's `misfits(policy, cards)` says them."""
+    """A limit that nothing can pass, a card that is not there: `misfits(policy, cards)` of a check or stage says it."""
+    for index, (name, stage) in enumerate(policy.pixels):
+        misfits = getattr(stage, "misfits", None)
+        for says, hint in misfits(policy, registry.cards) if misfits is not None else ():
+            document.fault(("pixels", index, name), says, hint)
     for at, check in checks_of(policy):
         misfits = getattr(check, "misfits", None)
         for says, hint in misfits(policy, registry.cards) if misfits is not None else ():

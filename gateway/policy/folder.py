@@ -77,3 +77,7 @@ def _check_forward(document: Document, policy: Policy, destinations: Mapping[str
     if to and to not in destinations:
         hint = close_match(to, destinations) or f"there is: {', '.join(sorted(destinations))}"
         document.fault(("forward", "to"), f"unknown destination {to}", hint)
+    elif to and policy.forward.verify == "storage-commitment" and not destinations[to].url.startswith("dicom"):
+        document.fault(
+            ("forward", "verify"), f"{to} cannot be asked for storage-commitment", "only a DICOM archive can be asked"
+        )

@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from gateway.policy.descriptors_section import DescriptorsPolicy
 from gateway.policy.frozen import FrozenMap
@@ -186,17 +186,14 @@ class RetainPolicy(Strict):
     references_days: Days = 365
 
 
-def _verification(value: Any) -> Any:
-    if value == "storage-commitment":
-        raise ValueError("this version cannot carry out storage-commitment yet: write status, or leave verify out")
-    return value
-
-
 class ForwardPolicy(Strict):
-    """The only destination that routes may name with this policy ("" = any), and how arrival is verified."""
+    """The only destination that routes may name with this policy ("" = any), and how arrival is verified. `shadow`:
+    everything is done and judged, and nothing leaves.
+    """
 
     to: str = ""
-    verify: Annotated[Literal["status"], BeforeValidator(_verification)] = "status"
+    shadow: bool = False
+    verify: Literal["status", "storage-commitment"] = "status"
 
 
 def plain(value: Any) -> Any:
@@ -270,6 +267,8 @@ class Policy(Strict):
         told = plain(self)
         if self.review is None:  # came later: what does not say it keeps the digest that its studies began under
             del told["review"]
+        if not self.forward.shadow:
+            del told["forward"]["shadow"]
         body = {"policy": told, "standard": standard_digest(self.header.edition)}
         return hashlib.sha256(canonical_json(body)).hexdigest()
 

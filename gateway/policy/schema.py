@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from gateway.policy.destinations import NOTES, TLS_KEYS, WEB_KEYS
 from gateway.policy.header_section import HeaderShape
 from gateway.policy.model import (
     CARRIED_OUT,
@@ -111,12 +112,21 @@ def _routes() -> Json:
 
 
 def _destinations() -> Json:
-    url = {"type": "string", "pattern": "^(dicom://[^@]{1,16}@.+:[0-9]{1,5}|folder:.+)$"}
+    url = {
+        "type": "string",
+        "pattern": "^(dicom(-tls)?://[^@]{1,16}@.+:[0-9]{1,5}|https://.+|http://(127.0.0.1|localhost|\\[::1\\]).*|folder:.+)$",
+    }
+    text = {"type": "string", "minLength": 1}
+    access = _closed(
+        {"url": url, NOTES: {"type": "boolean"}} | dict.fromkeys((*TLS_KEYS, *WEB_KEYS), text),
+        ("url",),
+        "an archive that asks who we are, or that takes rejection notes",
+    )
     return {
         "type": "object",
         "description": "destinations.yaml: name of an archive -> where it is",
         "propertyNames": NAME,
-        "additionalProperties": url,
+        "additionalProperties": {"oneOf": [url, access]},
         "minProperties": 1,
     }
 

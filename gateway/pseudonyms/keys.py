@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.errors import EnvironmentFault
-from gateway.pseudonyms.derivation import derive, key_weakness, person_key
+from gateway.pseudonyms.derivation import canonical, derive, key_weakness, person_key
 from gateway.settings import Home, Settings
 
 
@@ -77,6 +77,11 @@ class Keys:
     def person(self, patient_id: str) -> str:
         """The name of a Patient ID in our tables: 24 hex characters."""
         return person_key(self.people, patient_id)
+
+    def issuer(self, name: str) -> str:
+        """The name of an Issuer of Patient ID in our tables: 24 hex characters, "" for none."""
+        named = canonical(name)
+        return self.opaque("issuer", named) if named else ""
 
     def opaque(self, purpose: str, *parts: str) -> str:
         """24 hex characters that name something without saying what."""

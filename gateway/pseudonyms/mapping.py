@@ -6,7 +6,9 @@ Pure functions of key and input: a replay, a late instance, another worker or an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from gateway.errors import Hold
 from gateway.pseudonyms.derivation import derive, person_key
@@ -37,10 +39,14 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Pseudonyms:
-    """The mapping of one project. Every original value is stripped of padding (space, NUL) before it is mapped."""
+    """The mapping of one project. Every original value is stripped of padding (space, NUL) before it is mapped.
+
+    `issues`: (keyed hash of an original UID, number) of what was recalled and issued anew, where the number is not 1.
+    """
 
     key: bytes = field(repr=False)
     own: Own | None = None
+    issues: frozenset[tuple[str, int]] = frozenset()
 
     @classmethod
     def of_project(cls, master: bytes, project: str, own: Own | None = None) -> Pseudonyms:
@@ -53,15 +59,22 @@ class Pseudonyms:
     def uid(self, original: str) -> str:
         """A UID under 2.25 (PS3.5 B.2): decimal of 128 keyed bits, no leading zero, at most 44 characters.
 
-        UIDs that DICOM defines (1.2.840.10008.*) and empty values come back unchanged.
+        UIDs that DICOM defines (1.2.840.10008.*) and empty values come back unchanged. The number of a later issue
+        enters: what was sent once is never sent again with other bytes.
         """
         value = original.strip(" \0")
         if not value or value.startswith(STRUCTURAL_ROOT):
             return value
-        bits = bytearray(self._digest("uid", value)[:16])
+        issue = _numbers(self.issues).get(self.uid_key(value), 1) if self.issues else 1
+        again = ("issue", str(issue)) if issue > 1 else ()
+        bits = bytearray(self._digest("uid", value, *again)[:16])
         bits[6] = (bits[6] & 0x0F) | 0x80  # RFC 9562 version 8 and variant: consumers may read 2.25 as a UUID
         bits[8] = (bits[8] & 0x3F) | 0x80
         return f"2.25.{int.from_bytes(bits, 'big')}"
+
+    def uid_key(self, original: str) -> str:
+        """24 hex characters that stand for an original UID in `issues`."""
+        return self._digest("uid of an issue", original.strip(" \0")).hex()[:24]
 
     def require_own(self, patient_id: str) -> None:
         """Raise Hold `mixed_patients` when an object bears somebody else's Patient ID than its study."""
@@ -102,3 +115,8 @@ class Pseudonyms:
         index = int.from_bytes(bits, "big") % span
         days = low + index
         return days + 1 if without_zero and days >= 0 else days
+
+
+@lru_cache(maxsize=64)
+def _numbers(issues: frozenset[tuple[str, int]]) -> Mapping[str, int]:
+    return dict(issues)

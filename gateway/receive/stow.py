@@ -57,7 +57,7 @@ class StowReceiver:
         self._lock = threading.Lock()
         self._requests = 0
         tls = TlsFiles(settings.stow_tls_ca, settings.stow_tls_certificate, settings.stow_tls_key)
-        self._server = WebServer(settings.stow_host, settings.stow_port or 0, "DICOMweb", "DEID_STOW", tls)
+        self._server = WebServer(settings.stow_host, settings.stow_port or 0, "DICOMweb", "STOW", tls)
         self.app = Starlette(
             routes=[
                 Route(f"{ROOT}/studies", self._post, methods=["POST"]),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from gateway.review.records import Changed, Event, PolicyText, PolicyVersion, ReleaseView
+from gateway.review.records import Changed, Event, PolicyText, PolicyVersion, Received, ReleaseDetail, ReleaseView
 
 Box = tuple[int, int, int, int]  # top, left, bottom, right in pixels, half open
 
@@ -137,6 +137,20 @@ class HeaderLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Previewed:
+    """What a policy would do to one object. `held` says why it would not leave, "" where it would; `stages` what pixel
+    stages did; `lines` hold what changes, `same` counts what does not.
+    """
+
+    name: str
+    kind: str
+    held: str
+    stages: tuple[str, ...]
+    lines: tuple[HeaderLine, ...] = field(repr=False)
+    same: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class VaultRecord:
     """One study of the person behind a pseudonym, as the hospital knows it. `until` is in UTC seconds."""
 
@@ -196,6 +210,18 @@ class Desk(Protocol):
 
     def releases(self) -> list[ReleaseView]:
         """Newest first."""
+
+    def release(self, name: str) -> ReleaseDetail | None:
+        """One release by its name; None for one that there never was."""
+
+    def report(self, name: str, kind: str) -> bytes | None:
+        """Its report as "html" or "pdf"; None for a release that there never was."""
+
+    def received(self) -> list[Received]:
+        """Studies whose originals are here, the latest first."""
+
+    def preview(self, person: Person, key: str, digest: str) -> list[Previewed]:
+        """What a loaded policy would do to a study whose originals are here. The ledger has it first."""
 
     def audit(self, pseudonym: str, limit: int) -> list[Event]:
         """The last lines of the ledger that name a person, newest first; with a pseudonym, of its studies."""

@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from gateway.review import queue_page, record_pages, signing, study_page
+from gateway.review import preview_page, queue_page, record_pages, release_pages, signing, study_page
 from gateway.review.accounts import Accounts
 from gateway.review.desk import Desk
 from gateway.review.guard import Guard
@@ -48,7 +48,11 @@ PAGES = (
     Page("POST", "/study/{key}/decide", study_page.decide, May.DECIDE),
     Page("GET", "/policies", record_pages.policies, May.POLICIES),
     Page("GET", "/policies/difference", record_pages.difference, May.POLICIES),
-    Page("GET", "/releases", record_pages.releases, May.QUEUE),
+    Page("GET", "/policies/preview", preview_page.form, May.LOOK),
+    Page("POST", "/policies/preview", preview_page.preview, May.LOOK),
+    Page("GET", "/releases", release_pages.releases, May.QUEUE),
+    Page("GET", "/releases/{name}", release_pages.release, May.QUEUE),
+    Page("GET", "/releases/{name}/report.{kind}", release_pages.report, May.POLICIES),
     Page("GET", "/audit", record_pages.audit, May.AUDIT),
     Page("POST", "/audit", record_pages.audit, May.AUDIT),
     Page("GET", "/vault", record_pages.vault, May.OPEN_VAULT),

@@ -1,4 +1,4 @@
-"""What is written down: policies in plain words and their versions, releases with their scores, who did what."""
+"""What is written down: policies in plain words and their versions, who is behind a pseudonym, who did what."""
 
 from __future__ import annotations
 
@@ -21,10 +21,6 @@ def difference(visit: Visit) -> Response:
     old, new = (visit.request.query_params.get(name, "")[:64] for name in ("old", "new"))
     changes = visit.office.desk.difference(old, new)
     return visit.page("difference.html", old=old, new=new, changes=changes)
-
-
-def releases(visit: Visit) -> Response:
-    return visit.page("releases.html", releases=visit.office.desk.releases())
 
 
 def vault(visit: Visit) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,27 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure as shapes to draw, in points with y from the top: lines, dots and words, each with place and ink."""
+
+    title: str
+    sense: str
+    width: float
+    height: float
+    lines: tuple[Any, ...]
+    dots: tuple[Any, ...]
+    words: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A figure by how much of its limit it uses: 1 is the limit, more is beyond it."""
+
+    figure: Figure
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseView:
     """One release, its people counted."""
 
@@ -89,3 +111,26 @@ class ReleaseView:
     says: str
     at: str
     figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDetail:
+    """One release with its policy's earlier ones: `charts` by check and card, `nearest` to their limits first."""
+
+    view: ReleaseView
+    looks: int
+    charts: tuple[Chart, ...]
+    nearest: tuple[Nearest, ...]
+    stages: tuple[tuple[str, int], ...]  # instances that a stage went over
+    residuals: tuple[tuple[str, int], ...]  # findings of the gate in what it holds, by check
+    unjudged: tuple[tuple[str, str, int, str, str], ...]  # modality, aspect, instances, reason, approver
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A study whose originals are here. `key` is its study key and generation, `since` in UTC seconds."""
+
+    key: str
+    since: float
+    objects: int
+    state: str

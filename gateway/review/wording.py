@@ -45,6 +45,11 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
+def percent(share: float) -> str:
+    """Of a limit; a group of nobody is beyond it however large the limit is."""
+    return "all of it" if share == float("inf") else f"{100 * share:.0f} %"
+
+
 def counted(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
@@ -55,4 +60,5 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "short": short,
     "number": number,
     "counted": counted,
+    "percent": percent,
 }

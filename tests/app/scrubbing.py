@@ -17,6 +17,8 @@ from pydicom.dataset import FileDataset
 
 from gateway.app.batch import Progress, StudyResult, find_policy
 from gateway.app.inputs import find_inputs
+from gateway.app.registry import registry_of
+from gateway.app.release_references import MODELS
 from gateway.app.scrub import Scrub
 from gateway.pseudonyms import Keys, master_key
 from gateway.settings import SHIPPED_POLICIES, Home, load_settings
@@ -67,7 +69,7 @@ class Scrubbing:
 
     def made(self) -> Scrub:
         settings = load_settings(self.home.root, workers=self.workers)
-        policy = find_policy(str(self.policy), lambda: SHIPPED_POLICIES)
+        policy = find_policy(str(self.policy), lambda: SHIPPED_POLICIES, registry_of(self.home.root / MODELS))
         return Scrub(self.home, settings, self.keys, policy, self.target, self.project)
 
     @property

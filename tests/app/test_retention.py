@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from houses import House, add_policy, edit, house, late, route_all, route_nobody, study
 
-from gateway.app.retention import DAY_S, Retention
+from gateway.app.retention import DAY_S, NEVER, Retention
 from gateway.settings import Home
 from gateway.study import State
 
@@ -254,3 +255,81 @@ def test_giving_up_survives_a_crash_too(
     assert clock.originals(key) == 0
     assert clock.made.ends(key) == [("research-archive", "rejected", "retention_expired")]
     assert [line["event"] for line in clock.made.events(key)][-2:] == ["rejected", "originals_removed"]
+
+
+def test_what_a_restore_brought_back_goes_again(clock: Clock, tmp_path: Path) -> None:
+    key = clock.made.deliver(*study(2))
+    folder = clock.made.parts.spool.root / key
+    backup = {path: path.read_bytes() for path in folder.iterdir()}
+    clock.after(31)
+    folder.mkdir(exist_ok=True)
+    for path, data in backup.items():
+        path.write_bytes(data)
+    Retention(clock.made.parts).after_restore()
+    assert clock.originals(key) == 0
+    for path, data in backup.items():
+        path.write_bytes(data)
+    spool = clock.made.parts.spool
+    assert spool.sweep(clock.made.parts.database.spooled_names()) == 2  # as at a start
+
+
+def test_a_person_may_ask_for_it_now(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = clock.made.deliver(*study(2))
+    assert clock.made.decide("retain", "") == "done: nothing was due"
+    monkeypatch.setattr("gateway.app.retention.DAY_S", -1.0)
+    assert clock.made.decide("retain", "") == "done: 2 originals"
+    assert clock.originals(key) == 0
+
+
+def test_what_is_due_is_told_and_nothing_is_changed(clock: Clock, policies: Path) -> None:
+    edit(policies, "research-basic", lambda body: retain(body, originals_days=20))
+    clock.made.parts.policies.reload()
+    sent = clock.made.deliver(*study())
+    edit(policies, "research-basic", lambda body: body["gate"].update(not_assessed=[]))
+    clock.made.parts.policies.reload()
+    held = clock.made.deliver(*study(patient="LEAK0002"))
+    edit(policies, "research-basic", lambda body: body.update(release={"min_subjects": 5}))
+    now = time.time()
+    found = {(one.kind, one.key): one.at for one in Retention(clock.made.parts).due()}
+    job = clock.made.job(held)
+    assert set(found) == {("originals", f"{sent}.1"), ("held", job.job_key), ("originals", f"{held}.1")}
+    assert found["originals", f"{sent}.1"] == pytest.approx(now + 20 * DAY_S, abs=60)
+    assert found["held", job.job_key] == pytest.approx(now + 90 * DAY_S, abs=60)
+    assert found["originals", f"{held}.1"] == NEVER
+    assert clock.originals() == 2
+
+
+def test_an_open_release_keeps_its_originals_and_references(clock: Clock, policies: Path) -> None:
+    edit(policies, "research-basic", lambda body: body.update(release={"min_subjects": 2}))
+    clock.made.parts.policies.reload()
+    key = clock.made.deliver(*study())
+    clock.after(3000)
+    assert (clock.originals(key), clock.made.ends(key)[0][1]) == (1, "awaiting_release")
+    (due,) = Retention(clock.made.parts).due()
+    assert (due.kind, due.at) == ("originals", NEVER)
+
+
+def test_what_scrub_held_goes_after_held_days(clock: Clock) -> None:
+    folder = clock.made.parts.home.held / ("ab" * 12)
+    folder.mkdir()
+    note = {"state": "held", "reason": "residual_text", "at": "", "policy": "x", "policy_digest": "0", "findings": []}
+    (folder / "held.json").write_text(json.dumps(note))
+    (folder / "00001.dcm").write_bytes(b"x")
+    clock.after(89)
+    assert folder.exists()
+    (due,) = Retention(clock.made.parts).due()
+    assert (due.kind, due.key) == ("scrubbed", folder.name)
+    clock.after(91)
+    assert not folder.exists()
+    assert clock.made.events()[-1]["event"] == "held_removed"
+
+
+def test_a_recalled_and_a_shadowed_study_are_over(clock: Clock, policies: Path) -> None:
+    key = clock.made.deliver(*study())
+    clock.made.decide("recall:study:113039", key)
+    edit(policies, "research-basic", lambda body: body.update(forward={"shadow": True}))
+    clock.made.parts.policies.reload()
+    other = clock.made.deliver(*study(patient="LEAK0002"))
+    assert clock.made.ends(other)[0][1] == "shadowed"
+    clock.after(31)
+    assert clock.originals() == 0

@@ -28,8 +28,9 @@ def scrub(home: Home, folder: Path, starter: str) -> list[StudyResult]:
 
 
 def test_there_are_these() -> None:
-    assert NAMES == ["ct-header", "head-mr-deface"]
+    assert NAMES == ["brain-lesion", "ct-header", "head-mr-deface"]
     assert starters() == {
+        "brain-lesion": "MR of brain tumours whose anatomy around the lesion is generated.",
         "ct-header": "CT of the body, headers only.",
         "head-mr-deface": "MR and CT of the head without the face.",
     }

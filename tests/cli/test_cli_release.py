@@ -93,3 +93,24 @@ def test_an_unknown_release_is_a_usage_error(command: Command, home: Home, datab
 
 def test_closing_needs_a_name_and_a_reason(command: Command, home: Home, database: Database) -> None:
     assert command("release", "close", "lung-2", "--home", home.root, "--by", "x", "--reason", "y").code == 2
+
+
+def test_a_report_is_written_where_it_is_asked_for(command: Command, home: Home, database: Database) -> None:
+    out = home.root.parent / "file"
+    ran = command("release", "report", "lung-1", "--out", out, "--home", home.root)
+    assert (ran.code, ran.err) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == ["lung-1.html", "lung-1.pdf"]
+    assert "0.81" in (out / "lung-1.html").read_text()
+    paths = command("release", "report", "lung-2", "--out", out, "--home", home.root, "--json").json
+    assert paths == {"release": "lung-2", "html": str(out / "lung-2.html"), "pdf": str(out / "lung-2.pdf")}
+    ran = command("release", "report", "lung-9", "--out", out, "--home", home.root)
+    assert (ran.code, ran.out) == (2, "")
+    assert "no release is called lung-9" in ran.err
+
+
+def test_a_place_that_cannot_be_written_is_said(command: Command, home: Home, database: Database) -> None:
+    blocked = home.root.parent / "a-file"
+    blocked.write_text("x")
+    ran = command("release", "report", "lung-1", "--out", blocked, "--home", home.root)
+    assert ran.code in (2, 3)
+    assert str(blocked) in ran.err

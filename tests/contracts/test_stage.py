@@ -30,6 +30,7 @@ PARAMETERS: dict[str, Mapping[str, Any]] = {
     "deface": {},
     "documents": {},
     "hidden_pixels": {},
+    "lesion_preserving": {"card": "lesion-brain-coarse-1"},
     "transcode": {"to": "explicit-little"},
 }
 OBJECTS = (

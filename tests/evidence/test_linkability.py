@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
-from gateway.evidence import People, d_sys, linkability, score_pairs, score_same_scan, separation
+from gateway.evidence import People, ScoredPairs, d_sys, linkability, score_pairs, score_same_scan, separation
+from gateway.evidence.linkability import FINE, _edges, _histogram, _of_bins, _Tables
 
 SCORES = 200_000
 
@@ -111,3 +114,81 @@ def test_too_few_people_is_no_evidence() -> None:
         linkability(score_pairs(*cohort(1, 4, 1.0, 6), "cosine"), np.random.default_rng(0))
     with pytest.raises(ValueError, match="mated and non-mated"):
         d_sys(np.zeros(0), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("mu", "variation", "linked"),
+    [(0.5, 0.1974, 0.1282), (1, 0.3829, 0.2935), (2, 0.6827, 0.6165), (3, 0.8664, 0.8346)],
+)
+def test_at_even_odds_it_is_no_more_than_total_variation(mu: float, variation: float, linked: float) -> None:
+    """Total variation of two normal distributions is 2 Φ(μ/2) − 1."""
+    assert 2 * norm.cdf(mu / 2) - 1 == pytest.approx(variation, abs=1e-4)
+    generator = np.random.default_rng(4)
+    found = d_sys(generator.normal(mu, 1, 100_000), generator.normal(0, 1, 100_000))
+    assert linked - 0.01 < found < variation
+
+
+def test_the_attackers_odds_only_lower_it() -> None:
+    generator = np.random.default_rng(5)
+    mated, others = generator.normal(2, 1, 20_000), generator.normal(0, 1, 20_000)
+    read = [d_sys(mated, others, omega=omega) for omega in (1.0, 0.1, 0.01)]
+    assert read[0] > read[1] > read[2] > 0
+
+
+def test_it_does_not_know_how_many_people_stand_in_the_gallery() -> None:
+    """Non-mated scores three times over are the same system."""
+    generator = np.random.default_rng(6)
+    mated, others = generator.normal(1, 1, 2_000), generator.normal(0, 1, 2_000)
+    assert d_sys(mated, np.tile(others, 3)) == pytest.approx(d_sys(mated, others), abs=1e-12)
+
+
+def test_leakage_that_is_not_monotone_shows_in_the_bins_and_not_in_the_posterior() -> None:
+    """Mates at both ends of the scale: EER and an isotonic posterior miss half of it."""
+    generator = np.random.default_rng(7)
+    people = 60
+    apart = np.where(np.arange(people) % 2, 6.0, -6.0) + generator.normal(size=people)
+    scores = generator.normal(size=(2 * people, 2 * people)).astype(np.float32)
+    at = np.arange(people)
+    scores[2 * at, 2 * at + 1] = apart
+    subject = np.repeat(at, 2)
+    i, j = np.triu_indices(2 * people, 1)
+    mates = subject[i] == subject[j]
+    mated_at, others_at = (np.stack([i[chosen], j[chosen]], 1) for chosen in (mates, ~mates))
+    pairs = ScoredPairs(scores, mated_at, others_at, subject, False, people)
+    found = linkability(pairs, np.random.default_rng(0), replicates=40, permutations=19)
+    assert found.bins > 0.9
+    assert found.pav < 0.6
+    assert found.value == found.bins
+
+
+@given(seed=st.integers(0, 50))
+@settings(deadline=None, max_examples=10)
+def test_a_replicate_weighs_pairs_by_people_and_nobody_is_his_own_mate(seed: int) -> None:
+    """Against pairs written out: mated ones w_i times, others w_i w_j times; nobody becomes his own mate."""
+    generator = np.random.default_rng(seed)
+    people = People.of(np.repeat(np.arange(8), 3).tolist())
+    pairs = score_pairs(generator.normal(size=(24, 4)), people, "euclid")
+    weights = np.bincount(generator.integers(8, size=8), minlength=8)
+    edges = _edges(pairs.mated, FINE)
+    ((bins, pav),) = _Tables.of(pairs, edges).read(weights[None].astype(float), 1.0)
+    whose = people.subject
+    mated = np.repeat(pairs.mated, weights[whose[pairs.mated_at[:, 0]]])
+    times = weights[whose[pairs.non_mated_at[:, 0]]] * weights[whose[pairs.non_mated_at[:, 1]]]
+    others = np.repeat(pairs.non_mated, times)
+    counts = [_histogram(one, edges) for one in (mated, others)]
+    assert (bins, pav) == pytest.approx(_of_bins(*counts, 1.0), abs=1e-9)
+
+
+def test_the_bound_covers_the_truth() -> None:
+    """Simulated people whose D_sys is known; the exact binomial chance of covering so seldom if the bound held in 95 %.
+    `bench.audit` does it at six sizes."""
+    signal, repeats = 0.6, 24
+    x, people = cohort(1200, 2, signal, 1)
+    all_pairs = score_pairs(x, people, "cosine")
+    truth = d_sys(all_pairs.mated, all_pairs.non_mated[::20])
+    covered = 0
+    for k in range(repeats):
+        x, people = cohort(50, 2, signal, 100 + k)
+        found = linkability(score_pairs(x, people, "cosine"), np.random.default_rng(k), replicates=150, permutations=1)
+        covered += found.upper >= truth
+    assert binom.cdf(covered, repeats, 0.95) > 0.01

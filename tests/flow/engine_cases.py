@@ -69,6 +69,10 @@ class Script:
         self._run("release", str(serial))
         return ()
 
+    def recall(self, serial: int) -> tuple[Next, ...]:
+        self._run("recall", str(serial))
+        return ()
+
     def retain(self) -> bool:
         self._run("retain", "")
         return False

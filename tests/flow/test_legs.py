@@ -51,6 +51,9 @@ class Scripted:
     def release(self, serial: int) -> tuple[Next, ...]:
         return self._act()
 
+    def recall(self, serial: int) -> tuple[Next, ...]:
+        return self._act()
+
     def retain(self) -> bool:
         return len(self._act()) == 0
 

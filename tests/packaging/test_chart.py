@@ -260,7 +260,11 @@ def test_the_network_is_closed_until_it_is_opened(render: Render) -> None:
 
 def test_with_a_certificate_its_doors_open_and_lead_to_what_listens(render: Render) -> None:
     tls = {"existingSecret": "deid-tls", "clientCa": True, "dicomweb": True}
-    given = {"networkPolicy": FULL["networkPolicy"], "tls": tls, "settings": {"allowedPeers": [f"PACS@10.0.0.7#{'a' * 64}"], "dicomPlain": False}}
+    given = {
+        "networkPolicy": FULL["networkPolicy"],
+        "tls": tls,
+        "settings": {"allowedPeers": [f"PACS@10.0.0.7#{'a' * 64}"], "dicomPlain": False},
+    }
     objects = render(given)
     _, gateway = containers(objects)
     env = environment(gateway)

@@ -58,7 +58,7 @@ def series() -> list[Any]:
 def served(gateway_house: House, series: list[Any]) -> Iterator[tuple[Site, str]]:
     with site_over(gateway_house, datasets=series) as site:
         site.accounts.put("anna", Role.REVIEWER, PASSWORD)
-        server = WebServer("127.0.0.1", 0, "the review page", "DEID_REVIEW")
+        server = WebServer("127.0.0.1", 0, "the review page", "REVIEW")
         server.bind()
         origin = f"http://127.0.0.1:{server.port}"
         server.start(ReviewPages(site.pages.office.desk, site.accounts, [origin]).app)

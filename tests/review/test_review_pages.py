@@ -16,9 +16,7 @@ from houses import House, edit, route_nobody, study
 from PIL import Image
 from planting import found_in
 from review_site import Site, csrf_of, site_of, site_over
-from sqlalchemy import update
 
-from gateway.database.tables import releases
 from gateway.errors import EnvironmentFault
 from gateway.ledger import Ledger
 from gateway.review import Role
@@ -282,28 +280,6 @@ def test_the_header_says_which_pixels_a_drawn_box_changed(site: Site) -> None:
     row = re.search(r'<tr data-path="7FE00010".*?</tr>', page, re.DOTALL)
     assert row is not None
     assert "a box that was drawn" in row[0]
-
-
-def test_releases_are_shown_with_bounds_and_limits(gateway_house: House, policies: Path) -> None:
-    def released(body: dict[str, Any]) -> None:
-        accepted = {"aspects": ["burned_in_text", "recognizable_features", "image_identity"], "modality": ["CT"]}
-        body["gate"]["not_assessed"] = [{**accepted, "reason": "a test", "approver": "tests"}]
-        body["release"] = {"min_subjects": 5}
-
-    edit(policies, "research-basic", released)
-    gateway_house.parts.policies.reload()
-    with site_over(gateway_house, datasets=study(2)) as site:
-        browser = site.signed_in(Role.VIEWER)
-        page = browser.get("/releases").text
-        assert "1 person, 1 study" in page
-        score = {"check": "linkability", "scope": "all", "limit": 0.1, "card": "card-1", "attack": "same_scan"}
-        score |= {"metric": "cosine", "estimate": 0.08, "upper": 0.1234, "people": 40, "note": ""}
-        with gateway_house.parts.database.transaction() as connection:
-            connection.execute(update(releases).values(scores=json.dumps([score])))
-        page = browser.get("/releases").text
-        assert re.search(r"<td>0\.08</td><td><strong>0\.123</strong></td><td>0\.1</td><td>40</td>", page)
-        assert "exceeds it" in page
-        assert found_in(page.encode()) == []
 
 
 @pytest.mark.parametrize(

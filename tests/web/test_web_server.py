@@ -36,7 +36,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
 
 def made(port: int, certificate_file: Path | None = None, key_file: Path | None = None) -> WebServer:
     tls = TlsFiles(certificate_file=certificate_file, key_file=key_file)
-    return WebServer("127.0.0.1", port, "the review page", "DEID_REVIEW", tls)
+    return WebServer("127.0.0.1", port, "the review page", "REVIEW", tls)
 
 
 def test_it_answers_and_gives_its_port_back() -> None:

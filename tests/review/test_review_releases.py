@@ -1,0 +1,206 @@
+"""Releases with scores over time and their reports; a policy previewed on a study that is here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from houses import edit, house
+from planting import found_in
+from releasing import film, judged
+from review_site import Site, csrf_of, site_of
+from sqlalchemy import update
+
+from gateway.database.tables import releases
+from gateway.review import Role
+from gateway.settings import Home
+
+SCORE = {"check": "linkability", "scope": "all", "limit": 0.1, "card": "card-1", "attack": "same_scan"}
+SCORE |= {"metric": "cosine", "estimate": 0.08, "upper": 0.1234, "people": 40, "note": ""}
+
+
+@pytest.fixture
+def collected(home: Home, policies: Path) -> Iterator[Site]:
+    """Two releases of two people, the second one still open."""
+    with house(home, judged(policies, {"record_isolation": {"k": 2}}, people=2)) as made:
+        for person in range(2):
+            made.deliver(film(person))
+        assert made.decide("close", "research-basic-1") == "done"
+        made.deliver(film(7))
+        yield site_of(made, "")
+
+
+def scored(site: Site, *scores: dict[str, Any], serial: int = 1) -> None:
+    with site.house.parts.database.transaction() as connection:
+        connection.execute(update(releases).where(releases.c.serial == serial).values(scores=json.dumps(scores)))
+
+
+def test_the_list_has_every_release_and_links_to_page_and_reports(collected: Site) -> None:
+    page = collected.signed_in(Role.VIEWER).get("/releases").text
+    assert page.index("research-basic-2") < page.index("research-basic-1")
+    for name in ("research-basic-1", "research-basic-2"):
+        for address in (f"/releases/{name}", f"/releases/{name}/report.pdf", f"/releases/{name}/report.html"):
+            assert f'href="{address}"' in page
+
+
+def test_a_release_shows_bounds_limits_charts_and_what_was_not_assessed(collected: Site) -> None:
+    scored(
+        collected,
+        SCORE,
+        {**SCORE, "card": "card-2", "upper": 0.05},
+        {**SCORE, "check": "rank1", "note": "attacker_void"},
+    )
+    page = collected.signed_in(Role.VIEWER).get("/releases/research-basic-1").text
+    assert re.search(r"<td>0\.08</td><td><strong>0\.123</strong></td><td>0\.1</td>\s*<td>40</td>", page)
+    assert "exceeds it" in page
+    nearest = page[page.index("Nearest to their limits") : page.index("Over the releases")]
+    assert nearest.index("card-1") < nearest.index("card-2")
+    assert "123 %" in nearest
+    assert "attacker void" not in nearest
+    assert page.count("<svg") == 2
+    assert "burned in text" in page
+    assert "a test of releases" in page
+    assert found_in(page.encode()) == []
+    assert 'style="' not in page  # the site's own policy would not apply it
+
+
+def test_a_release_that_collects_says_so(collected: Site) -> None:
+    page = collected.signed_in(Role.VIEWER).get("/releases/research-basic-2").text
+    assert "It was not judged yet" in page
+    assert "1, with 1 study" in page
+
+
+@pytest.mark.parametrize("name", ["research-basic-9", "x", "..%2f..", "research-basic-1%00"])
+def test_a_release_that_is_not_there_is_not_found(collected: Site, name: str) -> None:
+    browser = collected.signed_in(Role.VIEWER)
+    assert browser.get(f"/releases/{name}").status_code == 404
+    assert browser.get(f"/releases/{name}/report.pdf").status_code == 404
+    assert browser.get("/releases/research-basic-1/report.exe").status_code == 404
+
+
+def test_a_report_is_a_file_to_take_away_and_is_in_no_cache(collected: Site) -> None:
+    browser = collected.signed_in(Role.VIEWER)
+    sheets = browser.get("/releases/research-basic-1/report.pdf")
+    assert sheets.content.startswith(b"%PDF-")
+    page = browser.get("/releases/research-basic-1/report.html")
+    assert "no claim of anonymity" in page.text
+    for answer, kind in ((sheets, "pdf"), (page, "html")):
+        assert answer.headers["content-disposition"] == f'attachment; filename="research-basic-1.{kind}"'
+        assert answer.headers["cache-control"] == "no-store"
+        assert found_in(answer.content) == []
+
+
+def test_markup_in_what_is_shown_stays_text(collected: Site) -> None:
+    collected.house.parts.database.set_release(1, state="blocked", reason="linkability", at="<script>alert(1)</script>")
+    for where in ("/releases/research-basic-1", "/releases"):
+        assert "<script>alert" not in collected.signed_in().get(where).text
+
+
+# -- preview ----------------------------------------------------------------------------------------------------------
+
+
+def previewed(site: Site, browser: Any, key: str, digest: str = "") -> Any:
+    if not digest:
+        digest = site.house.parts.policies.current.policies["research-basic"].digest
+    csrf = csrf_of(browser.get("/policies/preview").text)
+    return browser.post("/policies/preview", data={"csrf": csrf, "study": key, "policy": digest})
+
+
+def test_a_policy_is_previewed_on_a_study_that_is_here_and_the_ledger_has_it_first(site: Site) -> None:
+    browser = site.signed_in(name="anna")
+    key = f"{site.job().study_key}.1"
+    assert key in browser.get("/policies/preview").text
+    answer = previewed(site, browser, key)
+    page = unescape(answer.text)
+    assert answer.status_code == 200
+    assert "2 objects, 2 would be held" in page
+    assert "held by the gate: not_assessed" in page
+    assert "PatientName" in page
+    assert "(0010,0010)" in page
+    assert str(site.datasets[0].PatientID) in page  # what it is for: a reviewer sees before and after
+    assert answer.headers["cache-control"] == "no-store"
+    (line,) = site.events("previewed")
+    assert (line["actor"], line["study"], line["instances"]) == ("anna@review", site.job().study_key, 2)
+    assert found_in(json.dumps(line).encode()) == []
+
+
+def test_nothing_of_a_preview_stays(site: Site) -> None:
+    root = site.house.parts.home.root
+    browser = site.signed_in()
+    before = {path for path in root.rglob("*") if "ledger" not in path.name}
+    left = root / "previews" / "killed"
+    left.mkdir(parents=True)
+    os.utime(left, (0, 0))  # by a kill, long ago
+    previewed(site, browser, f"{site.job().study_key}.1")
+    assert {path for path in root.rglob("*") if "ledger" not in path.name} - before == {root / "previews"}
+    assert site.job().state == "held"
+
+
+def test_a_preview_shows_what_another_policy_would_do(site: Site, policies: Path) -> None:
+    edit(policies, "research-basic", lambda body: body["header"].update(keep={"PatientSex": "a test"}))
+    site.house.parts.policies.reload()
+    page = unescape(previewed(site, site.signed_in(), f"{site.job().study_key}.1").text)
+    rows = [row for row in page.split("<tr") if "PatientSex" in row]
+    assert rows == []  # it stays
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.ADMIN, Role.VAULT_KEEPER])
+def test_who_may_not_look_at_originals_may_not_preview(site: Site, role: Role) -> None:
+    browser = site.signed_in(role)
+    assert browser.get("/policies/preview").status_code == 403
+    csrf = csrf_of(browser.get("/queue").text)
+    form = {"csrf": csrf, "study": f"{site.job().study_key}.1", "policy": "0" * 64}
+    assert browser.post("/policies/preview", data=form).status_code == 403
+    assert "Preview on a study" not in browser.get("/policies").text
+    assert site.events("previewed") == []
+
+
+@pytest.mark.parametrize("key", ["", "nothing", "0" * 24 + ".1", "../../etc.1", "x.99999999999", "\u0661.\u0661"])
+def test_a_study_that_is_not_here_is_refused(site: Site, key: str) -> None:
+    answer = previewed(site, site.signed_in(), key)
+    assert answer.status_code == 409
+    assert site.events("previewed") == []
+
+
+def test_a_policy_that_is_not_loaded_is_refused(site: Site) -> None:
+    answer = previewed(site, site.signed_in(), f"{site.job().study_key}.1", "0" * 64)
+    assert answer.status_code == 409
+    assert "not loaded" in answer.text
+
+
+def test_no_preview_without_a_ledger(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gateway.errors import EnvironmentFault
+    from gateway.ledger import Ledger
+
+    browser = site.signed_in()
+    page = csrf_of(browser.get("/policies/preview").text)
+
+    def broken(*_given: object, **_more: object) -> bool:
+        raise EnvironmentFault("the ledger is damaged")
+
+    monkeypatch.setattr(Ledger, "append", broken)
+    digest = site.house.parts.policies.current.policies["research-basic"].digest
+    form = {"csrf": page, "study": f"{site.job().study_key}.1", "policy": digest}
+    answer = browser.post("/policies/preview", data=form)
+    assert answer.status_code == 503
+    assert found_in(answer.content) == []
+
+
+def test_only_the_first_objects_of_a_long_study_are_previewed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gateway.app import review_preview
+
+    monkeypatch.setattr(review_preview, "MOST_OBJECTS", 1)
+    assert "1 object, " in previewed(site, site.signed_in(), f"{site.job().study_key}.1").text
+
+
+def test_a_study_whose_originals_are_gone_is_not_offered(site: Site) -> None:
+    database = site.house.parts.database
+    rows = database.instances_of(site.job().study_key, 1)
+    database.mark_removed(row.serial for row in rows)
+    assert site.job().study_key not in site.signed_in().get("/policies/preview").text
