@@ -90,6 +90,14 @@ class Ledger:
             self._catch_up()
             return self._count
 
+    def find(self, decision: str) -> dict[str, Any] | None:
+        """The line of a decision, None when it was not taken yet. Reads the whole ledger when it was."""
+        with self._locked():
+            self._catch_up()
+            if decision not in self._decisions:
+                return None
+        return next((line for line in self.lines() if line.get("decision") == decision), None)
+
     def lines(self) -> Iterator[dict[str, Any]]:
         """Every line as written; raises json.JSONDecodeError for a damaged one (use `verify` first)."""
         if self.path.exists():

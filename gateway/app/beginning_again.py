@@ -15,6 +15,7 @@ from gateway.app.review_drawn import read
 from gateway.app.review_wishes import Asked
 from gateway.app.sending import delivered
 from gateway.database import Intent, JobRow
+from gateway.database.releases import AUDITING
 from gateway.errors import Hold
 from gateway.study import State
 
@@ -29,6 +30,19 @@ class Beginning:
     job: JobRow
     change: Mapping[str, object]
     told: Mapping[str, object] = field(default_factory=dict)
+
+
+def waits_well(parts: Parts, job: JobRow) -> str:
+    """Why a study that waits for its release does not begin again, "" when it may."""
+    if job.state != State.AWAITING_RELEASE:
+        return ""
+    release = parts.database.release_of(job.job_key)
+    if release is not None and release.state == AUDITING:
+        return "its release is being judged; wait for that"
+    policy = parts.policies.current.policies.get(job.policy)
+    if policy is not None and policy.digest == job.policy_digest:
+        return "it waits for its release, under the policy of now"
+    return ""
 
 
 def rerun(parts: Parts, intent: Intent, job: JobRow, asked: Asked) -> Beginning | str:

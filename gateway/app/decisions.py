@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gateway.app.account import identity, stored
-from gateway.app.beginning_again import RENEWED, Beginning, needs_two, redacted, rerun
+from gateway.app.beginning_again import RENEWED, Beginning, needs_two, redacted, rerun, waits_well
 from gateway.app.clearing import cleared, pairs_of, record_clearance
 from gateway.app.course import next_leg
-from gateway.app.notes import names_somebody
+from gateway.app.notes import NAMES_SOMEBODY, names_somebody
 from gateway.app.parts import Parts
 from gateway.app.recalls import NOTES, RECALL, Recalling
 from gateway.app.reissue import REISSUE, Reissuing
@@ -39,10 +39,12 @@ from gateway.study import Finding, Outcome, State, Verdict
 KINDS = ("release", "rerun", "reject", "redact")
 EVENTS = {"release": "released", "rerun": "rerun", "reject": "rejected", "redact": "redacted"}
 DONE = "done"
-# A study that a policy in shadow looked at may begin again under the policy of now.
-_ALLOWED = {"reject": {State.HELD, State.AWAITING_RELEASE}, "rerun": {State.HELD, State.SHADOWED}}
+# What a policy in shadow looked at, or what waits under one of yesterday, may begin again under the policy of now.
+_ALLOWED = {
+    "reject": {State.HELD, State.AWAITING_RELEASE},
+    "rerun": {State.HELD, State.SHADOWED, State.AWAITING_RELEASE},
+}
 NOTHING: tuple[Next, ...] = ()
-NAMES_SOMEBODY = "the reason names something out of the study; it was not kept: write it without names, ids and dates"
 
 
 class Decisions:
@@ -63,7 +65,7 @@ class Decisions:
         job = database.job(intent.key)
         study = self._study(intent.key) if job is None else None
         of_study = job.study_key if job else study.study_key if study else ""
-        if of_study and names_somebody(self._parts, of_study, intent.reason):
+        if of_study and names_somebody(self._parts, [of_study], intent.reason):
             database.withhold_intent(serial, NAMES_SOMEBODY)
             refusal, following = "withheld", NOTHING
         elif job is not None:
@@ -138,7 +140,8 @@ class Decisions:
                 self._parts.metrics.decided.labels(str(State.REJECTED), "reviewer_rejected").inc()
                 return "", ()
             case "rerun":
-                return self._again(intent, rerun(self._parts, intent, job, asked))
+                waits = waits_well(self._parts, job)
+                return (waits, ()) if waits else self._again(intent, rerun(self._parts, intent, job, asked))
             case "redact":
                 return self._again(intent, redacted(self._parts, job, asked))
             case "release":

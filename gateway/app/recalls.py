@@ -13,7 +13,7 @@ from pathlib import Path
 from gateway.app.account import identity
 from gateway.app.consent import rules_of, subject_of
 from gateway.app.course import note_leg
-from gateway.app.notes import names_somebody
+from gateway.app.notes import NAMES_SOMEBODY, names_somebody
 from gateway.app.parts import Parts
 from gateway.app.sending import delivered, options_of
 from gateway.app.shipments import pseudonym_of
@@ -35,7 +35,6 @@ RELEASE, STUDY, PSEUDONYM, SUBJECT = SCOPES = ("release", "study", "pseudonym", 
 FOLDER = "recalls"  # in the home: the notes, which hold new UIDs only
 NOTHING_THERE = "no receiver has anything of it"
 BEFORE = "all that receivers have of it was recalled before; see `deid-gateway recall list`"
-NAMES = "the reason names something out of the study; it was not kept: write it without names, ids and dates"
 
 
 class Recalling:
@@ -57,9 +56,8 @@ class Recalling:
             refusal = BEFORE if any(names for _, names in with_something) else NOTHING_THERE
             database.finish_intent(intent.serial, refusal if code in TITLES else f"unknown code; {', '.join(TITLES)}")
             return ()
-        studies = {job.study_key for job in jobs} if scope != RELEASE else ()
-        if any(names_somebody(self._parts, key, intent.reason) for key in studies):
-            database.withhold_intent(intent.serial, NAMES)
+        if names_somebody(self._parts, (job.study_key for job in jobs), intent.reason):
+            database.withhold_intent(intent.serial, NAMES_SOMEBODY)
             return ()
         stopped = [job.job_key for job, names in with_something if not names and job.state == State.CLEARED]
         serial = self._write_down(intent, (scope, intent.key, code), found, stopped)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gateway.database import MemberRow
-from gateway.errors import Hold
+from gateway.errors import EnvironmentFault, Hold
 from gateway.gate import (
     Member,
     Pair,
@@ -98,8 +98,8 @@ def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before
     Embeddings of another version of a card cannot be compared with those of today's: of those before they are left out,
     as is what retention has removed. What other cards made, and what was kept, still counts.
 
-    Raises Hold("no_identity_evidence") when a reference of the release itself is gone or of another version,
-    EnvironmentFault for a damaged one.
+    Raises Hold("no_identity_evidence") when a reference of the release itself is gone or of another version, and for a
+    damaged one of any.
     """
     members = []
     named = {card for row in (*current, *before) for card, _, _ in views_in(row)}
@@ -127,10 +127,13 @@ def _read(
         if today[card] != digest:
             lost = lost or "were made by another version of a card"
             continue
-        sides = [
-            [entry for n in range(count) if (entry := store.find(kind, f"{row.references}/{n}", digest)) is not None]
-            for kind in (ORIGINALS, RELEASES)
-        ]
+        try:
+            sides = [
+                [one for n in range(count) if (one := store.find(kind, f"{row.references}/{n}", digest)) is not None]
+                for kind in (ORIGINALS, RELEASES)
+            ]
+        except EnvironmentFault:  # of earlier releases too: without them the evidence would be less than it was
+            raise Hold("no_identity_evidence", at=f"{row.job_key}: its references are damaged") from None
         if any(len(side) != count for side in sides):
             lost = lost or "are gone"
             continue

@@ -13,10 +13,11 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from gateway.app.course import next_leg, release_leg
+from gateway.app.notes import NAMES_SOMEBODY, names_somebody
 from gateway.app.parts import Parts
 from gateway.app.release_references import References
 from gateway.app.tasks import embed_member, judge_members
@@ -86,6 +87,10 @@ class Releasing:
         if release is None or refusal:
             database.finish_intent(intent.serial, refusal)
             return ()
+        members = [row.job_key for row in database.members(release.serial)]
+        if names_somebody(self._parts, (job.study_key for job in database.jobs_of_members(members)), intent.reason):
+            database.withhold_intent(intent.serial, NAMES_SOMEBODY)
+            return ()
         self._close(release, f"intent/{intent.serial}", actor=intent.actor, reason_given=intent.reason)
         database.finish_intent(intent.serial, DONE)
         return (release_leg(release),)
@@ -95,7 +100,10 @@ class Releasing:
             return ""
         if release.state != OPEN:
             return f"not open: it is {release.state}"
-        least, people = self._least(release), self._parts.database.waiting_people(release.serial)
+        try:
+            least, people = self._least(release), self._parts.database.waiting_people(release.serial)
+        except Hold:  # its policy is gone: it can be closed, which ends it, and its studies begin again
+            return ""
         return f"it has {people} people of at least {least}; collect more, then close it" if people < least else ""
 
     def close_tonight(self, now: float) -> list[Next]:
@@ -140,13 +148,18 @@ class Releasing:
         if people < least:  # somebody rejected some of it meanwhile
             database.set_release(release.serial, state=OPEN, reason="too_few_subjects", round=release.round + 1)
             return ()
-        began = time.perf_counter()
-        judgement = self._judged(release, waiting)
-        self._parts.metrics.stage_seconds.labels("release").observe(time.perf_counter() - began)
-        if judgement.passes:
-            self._end(release, waiting, SHADOWED if self._policy(release).forward.shadow else CLEARED, judgement)
+        said = self._parts.ledger.find(_decision(release, waiting))
+        if said is not None:  # a crash came before the tables were written: what was decided stands
+            state = said["event"].removeprefix("release_")
+            self._write_down(release, waiting, state, said["reason"], said["at"], said["scores"])
         else:
-            self._end(release, waiting, BLOCKED, judgement)
+            began = time.perf_counter()
+            judgement = self._judged(release, waiting)
+            self._parts.metrics.stage_seconds.labels("release").observe(time.perf_counter() - began)
+            if database.members(release.serial, State.AWAITING_RELEASE) != waiting:
+                return self._audit(release)  # somebody rejected one meanwhile: it is about other people now
+            passed = SHADOWED if self._policy(release).forward.shadow else CLEARED
+            self._end(release, waiting, passed if judgement.passes else BLOCKED, judgement)
         jobs = (database.job(row.job_key) for row in waiting)
         return tuple(leg for job in jobs if job is not None for leg in next_leg(job))
 
@@ -179,12 +192,10 @@ class Releasing:
             self._end(release, waiting, BLOCKED, ReleaseJudgement((), error.reason, error.at))
 
     def _end(self, release: ReleaseRow, audited: Sequence[MemberRow], state: str, judgement: ReleaseJudgement) -> None:
-        p, keys = self._parts, [row.job_key for row in audited]
-        content = hashlib.sha256("\0".join(keys).encode()).hexdigest()[:16]
-        scores = [_plain(score) for score in judgement.scores]
-        p.ledger.append(
+        keys, scores = [row.job_key for row in audited], [_plain(score) for score in judgement.scores]
+        self._parts.ledger.append(
             f"release_{state}",
-            f"release/{release.name}/r{release.round}/{content}",
+            _decision(release, audited),
             **_identity(release),
             jobs=keys,
             subjects=len({row.person for row in audited}),
@@ -193,14 +204,27 @@ class Releasing:
             scores=scores,
             looks=self._looks(release),
         )
+        self._write_down(release, audited, state, judgement.reason, judgement.at, scores)
+
+    def _write_down(
+        self,
+        release: ReleaseRow,
+        audited: Sequence[MemberRow],
+        state: str,
+        reason: str,
+        at: str,
+        scores: Sequence[Mapping[str, object]],
+    ) -> None:
+        """What the ledger says of a release, into the tables."""
+        p, keys = self._parts, [row.job_key for row in audited]
         job: dict[str, object] = {"state": State.CLEARED, "attempt": 0}
         if state == BLOCKED:
-            job = {"state": State.HELD, "reason": judgement.reason, "at": judgement.at[:256], "held_in": HELD_IN}
-        facts = {"reason": judgement.reason, "at": judgement.at[:256], "scores": json.dumps(scores)}
+            job = {"state": State.HELD, "reason": reason, "at": at[:256], "held_in": HELD_IN}
+        facts = {"reason": reason, "at": at[:256], "scores": json.dumps(list(scores))}
         p.database.end_audit(release.serial, {**facts, "state": state}, keys, job)
         if state == BLOCKED:
-            p.metrics.decided.labels(str(State.HELD), judgement.reason).inc(len(keys))
-        log(f"release_{state}", policy=release.policy, count=len(keys), reason=judgement.reason)
+            p.metrics.decided.labels(str(State.HELD), reason).inc(len(keys))
+        log(f"release_{state}", policy=release.policy, count=len(keys), reason=reason)
 
     def settle(self, release: ReleaseRow) -> None:
         """Cleared -> sent, when everything of it has left or was given up."""
@@ -221,6 +245,12 @@ class Releasing:
     def _least(self, release: ReleaseRow) -> int:
         policy = self._policy(release)
         return policy.release.min_subjects if policy.release is not None else 1
+
+
+def _decision(release: ReleaseRow, audited: Sequence[MemberRow]) -> str:
+    """What the ledger calls the outcome of an audit: of this round, about these studies."""
+    content = hashlib.sha256("\0".join(row.job_key for row in audited).encode()).hexdigest()[:16]
+    return f"release/{release.name}/r{release.round}/{content}"
 
 
 def _plain(score: Score) -> dict[str, object]:

@@ -13,6 +13,8 @@ from gateway.database.tables import instances, jobs
 
 # Version -> columns that came with it.
 ADDED = {2: (instances.c.issuer_key, jobs.c.issue)}
+# Version -> indexes that came with it.
+INDEXED = {2: tuple(index for index in instances.indexes if index.name == "instances_by_sop")}
 
 
 def carry_over(connection: Connection, found: int, wanted: int) -> None:
@@ -23,3 +25,5 @@ def carry_over(connection: Connection, found: int, wanted: int) -> None:
             if column.name not in {one["name"] for one in inspect(connection).get_columns(table.name)}:
                 written = CreateColumn(column).compile(dialect=connection.dialect)
                 connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {written}")
+        for index in INDEXED.get(version, ()):
+            index.create(connection, checkfirst=True)

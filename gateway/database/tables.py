@@ -45,6 +45,7 @@ instances = Table(
     Column("removed_at", Float),  # when retention took the file out of the spool
     UniqueConstraint("study_key", "name"),
     Index("instances_by_study", "study_key", "generation"),
+    Index("instances_by_sop", "sop_key"),
 )
 
 # One row per target of a study generation.

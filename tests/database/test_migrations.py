@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import inspect, text
 
 from gateway.database import SCHEMA_VERSION, Database, Job, Subject
-from gateway.database.migrations import ADDED
+from gateway.database.migrations import ADDED, INDEXED
 from gateway.database.tables import metadata
 
 
@@ -15,7 +15,9 @@ def earlier(database: Database, version: int) -> None:
         for later in range(version + 1, SCHEMA_VERSION + 1):
             for column in ADDED.get(later, ()):
                 connection.execute(text(f"ALTER TABLE {column.table.name} DROP COLUMN {column.name}"))
-        for name in ("shipments", "recalls", "recalled", "reissued", "opted_out", "erasures"):
+        for index in INDEXED.get(SCHEMA_VERSION, ()):
+            index.drop(connection)
+        for name in ("promises", "shipments", "recalls", "recalled", "reissued", "opted_out", "erasures"):
             connection.execute(text(f"DROP TABLE {name}"))
         connection.execute(text(f"UPDATE schema_version SET version = {version}"))
 
@@ -34,6 +36,7 @@ def test_what_an_earlier_version_wrote_is_read_with_the_defaults_of_what_came_af
     assert shape(database) != wanted
     database.migrate()
     assert shape(database) == wanted
+    assert "instances_by_sop" in {index["name"] for index in inspect(database.engine).get_indexes("instances")}
     assert set(wanted) == set(metadata.tables)
     job, (row,) = database.job("j1"), database.instances_of("s1")
     assert job is not None
