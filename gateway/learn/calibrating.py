@@ -7,6 +7,7 @@ not trained on. A p-value is then valid for people like these; the card says who
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -37,6 +38,7 @@ from models.cards import (
     read_people,
     weights_of,
 )
+from models.cards.card import NAME
 from models.cards.impostors import LEAST_IMPOSTORS, write_impostors
 from models.cohorts import Cohort
 
@@ -136,6 +138,8 @@ def _must_be_free(card: Card, name: str, target: CardFolder) -> None:
     """A shipped card goes before a site's of its name, and a card that stands is not overwritten by another one."""
     if target != SHIPPED and (SHIPPED.cards / f"{name}.yaml").is_file() and card.imported is None:
         raise UsageError(f"a card called {name} ships, and goes before a site's; give the calibrated one a --name")
+    if re.fullmatch(NAME, name) is None:
+        raise UsageError("--name takes small letters, digits, dots and dashes, 64 at most")
     there = target.cards / f"{name}.yaml"
     if there.is_file() and read_card(there).weights != card.weights:
         raise UsageError(f"{there} is there already, with other weights; take another --name")

@@ -108,6 +108,9 @@ def test_metrics_after_a_known_set_of_studies(home: Home, tmp_path: Path) -> Non
     assert_bounded(samples)
 
 
+PARTS = ("receiver", "engine", "poller", "watch", "disk", "database", "ledger")
+
+
 def assert_bounded(samples: Samples) -> None:
     """Label values come from lists that our code and the policy files know, never from what was received."""
     known = {
@@ -117,6 +120,7 @@ def assert_bounded(samples: Samples) -> None:
         "check": {*CHECKS, "encoding"},
         "destination": {"research-archive", "local-folder"},
         "kind": {"success", "warning", "failure"},
+        "part": {*PARTS},
     }
     for name, labels in samples:
         for label, found in labels:
@@ -168,7 +172,7 @@ def test_a_well_gateway_is_healthy_and_ready(served: Gateway) -> None:
     status, body = get(served, "/readyz")
     assert (status, json.loads(body)) == (
         200,
-        dict.fromkeys(("receiver", "engine", "poller", "disk", "database", "ledger"), True),
+        dict.fromkeys(PARTS, True),
     )
     assert get(served, "/patients/ZZSYNTH")[0] == 404
 

@@ -89,5 +89,5 @@ def test_a_clearance_of_another_shape_is_not_read() -> None:
 
 
 def test_waiting_for_a_release_is_not_final() -> None:
-    assert {state.value for state in FINAL_STATES} == {"sent", "held", "rejected", "refused"}
+    assert {state.value for state in FINAL_STATES} == {"sent", "recalled", "shadowed", "held", "rejected", "refused"}
     assert State.AWAITING_RELEASE not in FINAL_STATES
