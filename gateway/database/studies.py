@@ -142,16 +142,19 @@ class Studies:
             rows = connection.execute(select(instances).where(which).order_by(instances.c.serial)).all()
         return [InstanceRow(**row._mapping) for row in rows]
 
-    def kept(self, sop_keys: Collection[str]) -> dict[str, list[tuple[str, int]]]:
-        """Of these SOP keys those that were taken in: each with (study, generation) wherever it may be sent from."""
-        found: dict[str, list[tuple[str, int]]] = {}
+    def taken_in(self, sop_keys: Collection[str]) -> dict[str, list[tuple[str, int, bool]]]:
+        """Of these SOP keys those that were taken in: each with (study, generation, whether its file is still here)
+        wherever it may be sent from.
+        """
+        found: dict[str, list[tuple[str, int, bool]]] = {}
         wanted = sorted(sop_keys)
-        columns = (instances.c.sop_key, instances.c.study_key, instances.c.generation)
+        here = instances.c.removed_at.is_(None)
+        columns = (instances.c.sop_key, instances.c.study_key, instances.c.generation, here)
         with self.transaction() as connection:
             for start in range(0, len(wanted), MOST_NAMED):
                 query = select(*columns).where(instances.c.sop_key.in_(wanted[start : start + MOST_NAMED])).distinct()
-                for sop_key, study_key, generation in connection.execute(query).all():
-                    found.setdefault(sop_key, []).append((study_key, generation))
+                for sop_key, study_key, generation, is_here in connection.execute(query).all():
+                    found.setdefault(sop_key, []).append((study_key, generation, bool(is_here)))
         return found
 
     def set_instances(self, values: Iterable[Mapping[str, object]]) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from gateway.database import Database
 from gateway.durable import make_folder, writing
+from gateway.observe import log
 from gateway.pseudonyms import Keys
 from gateway.receive import commands, commitment
 from gateway.receive.commitment import Asked, NoRequest
@@ -67,20 +69,27 @@ class Commitments:
         """Kept requests, the oldest first: the file, whose it is, what it asks."""
         found = self._folder.glob("*.json") if self._folder.is_dir() else ()
         for path in sorted(found, key=lambda one: one.stat().st_mtime_ns):
-            body = json.loads(path.read_bytes())
-            instances = tuple((class_uid, instance_uid) for class_uid, instance_uid in body["instances"])
-            yield path, body["peer"], Asked(body["transaction"], instances)
+            try:
+                body = json.loads(path.read_bytes())
+                instances = tuple((class_uid, instance_uid) for class_uid, instance_uid in body["instances"])
+                asked = Asked(body["transaction"], instances)
+                peer = str(body["peer"])
+            except (ValueError, KeyError, TypeError):  # a damaged one must not keep those behind it from an answer
+                log("commitment_damaged", level=logging.ERROR, at=path.name)
+                continue
+            yield path, peer, asked
 
     def failures(self, asked: Asked) -> Mapping[str, int] | None:
         """SOP Instance UID -> reason of what is not committed; None while it is not decided."""
         keys = {self._keys.opaque("sop", uid): uid for _, uid in asked.instances}
-        kept = self._database.kept(keys)
-        found = {uid: commitment.NO_SUCH_OBJECT for key, uid in keys.items() if key not in kept}
-        if self.when == INTAKE:
-            return found
-        fates = {where: self._fate(*where) for where in {place for places in kept.values() for place in places}}
-        for key, places in kept.items():
-            fate = {fates[place] for place in places}
+        taken_in = self._database.taken_in(keys)
+        found = {uid: commitment.NO_SUCH_OBJECT for key, uid in keys.items() if key not in taken_in}
+        if self.when == INTAKE:  # what was refused, or is past its time, is not here any more
+            gone = [keys[key] for key, places in taken_in.items() if not any(here for _, _, here in places)]
+            return found | dict.fromkeys(gone, commitment.NO_SUCH_OBJECT)
+        fates = {place: self._fate(*place) for places in taken_in.values() for place in _studies(places)}
+        for key, places in taken_in.items():
+            fate = {fates[place] for place in _studies(places)}
             if None in fate:
                 return None
             if True not in fate:
@@ -96,6 +105,10 @@ class Commitments:
         if any(job.state not in FINAL_STATES for job in jobs):
             return None
         return bool(jobs) and all(job.state == State.SENT for job in jobs)
+
+
+def _studies(places: Iterable[tuple[str, int, bool]]) -> set[tuple[str, int]]:
+    return {(study_key, generation) for study_key, generation, _ in places}
 
 
 def _address(peer: str) -> tuple[str, tuple[str, int]]:

@@ -68,6 +68,7 @@ class Parts:
         self.outcomes: list[Outcome] = []
         callbacks: Any = {
             "on_part_begin": self._begin,
+            "on_header_begin": self._header,
             "on_header_field": self._field,
             "on_header_value": self._value,
             "on_headers_finished": self._headers_finished,
@@ -104,9 +105,11 @@ class Parts:
         self._said = self._status = self._arrival = None
         self._open = True
 
+    def _header(self) -> None:
+        self._name = b""
+
     def _field(self, data: bytes, start: int, end: int) -> None:
-        name = data[start:end].lower()
-        self._name = name if self._name in self._headers or not self._name else self._name + name
+        self._name += data[start:end].lower()
 
     def _value(self, data: bytes, start: int, end: int) -> None:
         self._headers[self._name] = self._headers.get(self._name, b"") + data[start:end]

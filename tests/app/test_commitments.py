@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from pynetdicom import AE, evt
 from pynetdicom.sop_class import StorageCommitmentPushModel  # type: ignore[attr-defined]
 
 from gateway.app.commitments import GIVE_UP_S, CommitmentReports
+from gateway.app.originals import remove_originals
 from gateway.receive import Receiver, commitment
 from gateway.receive.commitment import Asked
 from gateway.receive.commitments import Commitments
@@ -173,6 +175,35 @@ def test_many_instances_are_looked_up_together(home: Home, tmp_path: Path) -> No
         assert failures is not None
         assert len(failures) == 1200
         assert datasets[0].SOPInstanceUID not in failures
+
+
+def test_what_is_here_no_more_is_not_committed_to(home: Home, tmp_path: Path) -> None:
+    """Refused for its person's sake, or past its time: the sender would give up the last copy."""
+    with house(home, to_folder(tmp_path / "p", tmp_path / "a"), **settings_for(104, "intake")) as made:
+        (dataset,) = study(1)
+        key = made.deliver(dataset)
+        p = made.parts
+        desk = Commitments(settings=p.settings, spool=p.spool, database=p.database, keys=p.keys)
+        asked = Asked("1.2.9", ((str(dataset.SOPClassUID), str(dataset.SOPInstanceUID)),))
+        assert desk.failures(asked) == {}
+        assert remove_originals(p, key, 1) == 1
+        assert desk.failures(asked) == {dataset.SOPInstanceUID: 0x0112}
+        made.receive(dataset)  # it came again, and is here
+        assert desk.failures(asked) == {}
+
+
+def test_a_damaged_request_keeps_no_other_from_its_answer(home: Home, tmp_path: Path) -> None:
+    policies = to_folder(tmp_path / "p", tmp_path / "a")
+    with modality() as ct, house(home, policies, **settings_for(ct.port, "intake")) as made:
+        datasets = study(1)
+        made.receive(*datasets)
+        ask(made, *datasets)
+        for name, body in (("a", b""), ("b", b"[]"), ("c", b'{"peer": "CT1", "instances": [[1]]}')):
+            (made.parts.spool.commitments / f"{name}.json").write_bytes(body)
+        for path in waiting(made)[-3:]:
+            os.utime(path, (1, 1))
+        CommitmentReports(made.parts).once(time.time())
+        assert told(ct.heard.get(timeout=5)) == (1, 1, [])
 
 
 @pytest.mark.peer

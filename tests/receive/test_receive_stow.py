@@ -242,6 +242,12 @@ def test_what_is_no_store_request_is_told_so(door: WebDoor, content: bytes, kind
     assert door.kept() == door.parts() == []
 
 
+def test_other_headers_of_a_part_are_passed_over(door: WebDoor) -> None:
+    part = b"--xyz\r\nX-Empty:\r\nContent-Type: application/dicom; transfer-syntax=*\r\nContent-Location: a\r\n\r\n"
+    status, _ = door.post(part + CT.read_bytes() + b"\r\n--xyz--\r\n")
+    assert (status, len(door.kept())) == (200, 1)
+
+
 def test_a_body_that_ends_early_keeps_what_was_whole(door: WebDoor) -> None:
     status, answer = door.post(body(CT.read_bytes(), MR.read_bytes(), end=False)[:-3000])
     assert status == 202
