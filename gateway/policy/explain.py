@@ -156,5 +156,7 @@ def _after(policy: Policy) -> list[str]:
     if policy.forward.shadow:
         lines.append("Shadow: everything is done and judged, and nothing leaves; a study ends as shadowed.")
     else:
-        lines.append(f"Forward: to {to}; a study counts as sent when the archive answered for every instance.")
+        commits = policy.forward.verify == "storage-commitment"
+        sure = "committed to keep every instance" if commits else "answered for every instance"
+        lines.append(f"Forward: to {to}; a study counts as sent when the archive {sure}.")
     return lines

@@ -52,6 +52,18 @@ def test_the_explanation_of_dates_follows_the_options(load: Load, small: str) ->
     assert "between -365 and 365" in dates("header: {options: [retain-longitudinal-modified-dates]}\n")
 
 
+@pytest.mark.parametrize(
+    ("forward", "says"),
+    [
+        ("{verify: status}", "counts as sent when the archive answered for every instance"),
+        ("{verify: storage-commitment}", "counts as sent when the archive committed to keep every instance"),
+        ("{shadow: true}", "nothing leaves"),
+    ],
+)
+def test_the_explanation_says_when_a_study_counts_as_sent(load: Load, small: str, forward: str, says: str) -> None:
+    assert says in explain_policy(load(f"{small}forward: {forward}\n"))[-1]
+
+
 def accepts(schema: Any, data: Any, root: Any) -> bool:
     """A small judge of the JSON schema words that our schema uses (draft 2020-12), written for these tests."""
     if "$ref" in schema:
