@@ -37,11 +37,15 @@ def text_of(value: object) -> str:
 
 def read(path: Path) -> Dataset:
     """An object as the validator reads it: a value that does not fit its VR is bytes, not an error."""
-    pydicom.config.convert_wrong_length_to_UN = True
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        image = pydicom.dcmread(path, force=True)
-        image.walk(lambda _, __: None)
+    strict = pydicom.config.convert_wrong_length_to_UN
+    pydicom.config.convert_wrong_length_to_UN = True  # of the whole process: given back once every element was parsed
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            image = pydicom.dcmread(path, force=True)
+            image.walk(lambda _, __: None)
+    finally:
+        pydicom.config.convert_wrong_length_to_UN = strict
     return image
 
 

@@ -218,7 +218,7 @@ def test_a_policy_with_a_release_waits_visibly_and_nothing_leaves(home: Home, po
         assert not target.exists()
         assert made.events(key)[-1]["state"] == "awaiting_release"
         assert made.decide("release", job.job_key) == "not held: it is awaiting_release"
-        assert made.decide("rerun", job.job_key) == "not held: it is awaiting_release"
+        assert made.decide("rerun", job.job_key) == "it waits for its release, under the policy of now"
         assert made.decide("reject", job.job_key, reason="the person withdrew") == "done"
         assert made.ends(key) == [("research-archive", "rejected", "reviewer_rejected")]
         assert not target.exists()

@@ -59,7 +59,8 @@ def test_a_key_that_is_short_weak_or_not_hex_is_refused_and_not_shown(home: Home
     home.master_key.write_text(text)
     with pytest.raises(EnvironmentFault) as refused:
         master_key(home, settings())
-    assert not text or text not in str(refused.value)
+    said = str(refused.value).replace(str(home.master_key), "")  # a folder's name may hold any two digits
+    assert not text or text not in said
     with pytest.raises(EnvironmentFault):
         master_key(home, settings(key=text))
 
