@@ -18,7 +18,7 @@ def words_of(value: object) -> object:
 
 
 class MessageSettings(BaseSettings):
-    """`app.notify_setup` says which of these go together."""
+    """`app.message.setup` says which of these go together."""
 
     notify_webhook_url: SecretStr | None = Field(
         None, description="where messages are posted as JSON; https:// (http:// on this machine only)"

@@ -11,8 +11,8 @@ from typing import Any
 from houses import House, Inline
 from starlette.testclient import TestClient
 
-from gateway.app.review_desk import ReviewDesk
-from gateway.app.review_page import accounts_of
+from gateway.app.review.desk import ReviewDesk
+from gateway.app.review.page import accounts_of
 from gateway.database import JobRow
 from gateway.review import Accounts, ReviewPages, Role
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import StudyError
 from gateway.header import scrub_file
 from gateway.policy import HeaderPolicy, load_policy

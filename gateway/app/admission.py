@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from gateway.app.consent import require_consent
 from gateway.app.intake import Examined, Known, examine, persons_of, require_sound, sort_out
 from gateway.app.parts import Parts
+from gateway.app.person.consent import require_consent
 from gateway.app.sending import delivered
 from gateway.database import InstanceRow, Job, JobRow
 from gateway.errors import Hold

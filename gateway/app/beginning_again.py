@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gateway.app.parts import Parts
-from gateway.app.review_agreement import missing
-from gateway.app.review_drawn import read
-from gateway.app.review_wishes import Asked
+from gateway.app.review.agreement import missing
+from gateway.app.review.drawn import read
+from gateway.app.review.wishes import Asked
 from gateway.app.sending import delivered
 from gateway.database import Intent, JobRow
 from gateway.database.releases import AUDITING

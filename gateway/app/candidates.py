@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from gateway.app.account import Steps, is_dropped
-from gateway.app.review_drawn import Drawn, boxes_of, place_of
+from gateway.app.review.drawn import Drawn, boxes_of, place_of
 from gateway.app.tasks import run_drawn_boxes, run_pixel_stage, scrub_instance, series_of
 from gateway.app.workers import Workers
 from gateway.durable import make_folder

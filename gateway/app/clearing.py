@@ -8,13 +8,13 @@ from dataclasses import asdict, replace
 
 from gateway.app.account import dropped_names, identity, told, total
 from gateway.app.candidates import Making
-from gateway.app.mapping import Work
 from gateway.app.parts import Parts
-from gateway.app.release_references import MODELS
-from gateway.app.releases import member_of, references_of
-from gateway.app.review_drawn import Drawn, drawings_of
+from gateway.app.person.mapping import Work
+from gateway.app.person.vault import keep_identity
+from gateway.app.release.references import MODELS
+from gateway.app.release.releases import member_of, references_of
+from gateway.app.review.drawn import Drawn, drawings_of
 from gateway.app.tasks import judge_job, judge_member
-from gateway.app.vault import keep_identity
 from gateway.database import JobRow
 from gateway.durable import make_folder
 from gateway.errors import Hold

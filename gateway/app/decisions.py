@@ -23,13 +23,13 @@ from gateway.app.clearing import cleared, pairs_of, record_clearance
 from gateway.app.course import next_leg
 from gateway.app.notes import NAMES_SOMEBODY, names_somebody
 from gateway.app.parts import Parts
-from gateway.app.recalls import NOTES, RECALL, Recalling
-from gateway.app.reissue import REISSUE, Reissuing
-from gateway.app.releases import CLOSE, HELD_IN, Releasing, member_after_review
-from gateway.app.retention import RETAIN, Retention
-from gateway.app.review_agreement import missing
-from gateway.app.review_wishes import FIRST, MOVED, asked_in
-from gateway.app.subjects import ERASE, OPT_OUT, Subjects
+from gateway.app.person.retention import RETAIN, Retention
+from gateway.app.person.subjects import ERASE, OPT_OUT, Subjects
+from gateway.app.recall.recalls import NOTES, RECALL, Recalling
+from gateway.app.recall.reissue import REISSUE, Reissuing
+from gateway.app.release.releases import CLOSE, HELD_IN, Releasing, member_after_review
+from gateway.app.review.agreement import missing
+from gateway.app.review.wishes import FIRST, MOVED, asked_in
 from gateway.app.tasks import clear_reviewed_job
 from gateway.database import Intent, JobRow, StudyRow
 from gateway.flow import Leg, Next

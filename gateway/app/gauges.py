@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.app import conditions, release_gauges
+from gateway.app.message import conditions
 from gateway.app.parts import Parts
+from gateway.app.release import gauges as release_gauges
 from gateway.errors import EnvironmentFault
 from gateway.observe import log, origin
 from gateway.study import State

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pydicom
 
-from gateway.app.batch import Batch, StudyResult
-from gateway.app.records import Cleared, Records
+from gateway.app.batch.records import Cleared, Records
+from gateway.app.batch.studies import Batch, StudyResult
 from gateway.errors import EnvironmentFault, Hold, Retry, StudyError
 from gateway.forward import Transport, forward, rehearse
 from gateway.study import Receipt, State

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gateway.app.mapping import Mapper
-from gateway.app.policies import Policies
+from gateway.app.person.mapping import Mapper
+from gateway.app.policy.loaded import Policies
 from gateway.app.workers import Workers
 from gateway.database import Database
 from gateway.ledger import Ledger

@@ -9,7 +9,7 @@ import time
 
 from gateway.app.course import decide_leg
 from gateway.app.parts import Parts
-from gateway.app.releases import Releasing
+from gateway.app.release.releases import Releasing
 from gateway.flow import Engine, Leg, Next
 from gateway.observe import log, origin
 from gateway.study import FINAL_STATES, State

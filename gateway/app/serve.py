@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.app import gauges
-from gateway.app.approvals import Approvals
 from gateway.app.commitments import CommitmentReports
 from gateway.app.http import StatusServer
 from gateway.app.keyring import require_keys, ring_of
-from gateway.app.mapping import Mapper
-from gateway.app.notify_setup import channels_of
+from gateway.app.message.setup import channels_of
+from gateway.app.message.watch import Watch
 from gateway.app.parts import Parts
-from gateway.app.people_tables import PeopleTables
-from gateway.app.policies import Policies
+from gateway.app.person.mapping import Mapper
+from gateway.app.person.retention import Retention
+from gateway.app.person.subjects import Subjects
+from gateway.app.person.tables import PeopleTables
+from gateway.app.person.wishes import Rights
+from gateway.app.policy.approvals import Approvals
+from gateway.app.policy.loaded import Policies
+from gateway.app.policy.registry import registry_of
 from gateway.app.poller import RECONCILE_S, Poller, remove_candidates
-from gateway.app.registry import registry_of
-from gateway.app.release_references import MODELS
-from gateway.app.release_sight import require_sight
-from gateway.app.releases import Releasing
-from gateway.app.retention import Retention
+from gateway.app.release.references import MODELS
+from gateway.app.release.releases import Releasing
+from gateway.app.release.sight import require_sight
 from gateway.app.steps import StudySteps
-from gateway.app.subject_wishes import Rights
-from gateway.app.subjects import Subjects
-from gateway.app.watch import Watch
 from gateway.app.workers import Workers
 from gateway.database import Database
 from gateway.database.releases import AUDITING
@@ -42,7 +42,7 @@ from gateway.settings import Home, Settings
 from gateway.spool import Spool
 
 if TYPE_CHECKING:
-    from gateway.app.review_page import ReviewPage
+    from gateway.app.review.page import ReviewPage
     from gateway.receive.stow import StowReceiver
 
 
@@ -218,7 +218,7 @@ class Gateway:
         """The page for held studies, where a port is set for it."""
         if self.parts.settings.review_port is None:
             return None
-        from gateway.app.review_page import ReviewPage  # a web framework that not every gateway needs
+        from gateway.app.review.page import ReviewPage  # a web framework that not every gateway needs
 
         return ReviewPage(self.parts)
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import time
 
-from gateway.app import clearing, course, recalls
+from gateway.app import clearing, course
 from gateway.app.account import answers, identity, stored
 from gateway.app.admission import Admission
-from gateway.app.consent import WITHDRAWN
 from gateway.app.course import next_leg
 from gateway.app.decisions import Decisions
 from gateway.app.parts import Parts
-from gateway.app.recalls import Recalling
-from gateway.app.releases import Releasing
-from gateway.app.retention import Retention
+from gateway.app.person.consent import WITHDRAWN
+from gateway.app.person.retention import Retention
+from gateway.app.person.subjects import Subjects
+from gateway.app.recall import recalls
+from gateway.app.recall.recalls import Recalling
+from gateway.app.release.releases import Releasing
 from gateway.app.sending import send
-from gateway.app.subjects import Subjects
 from gateway.database import JobRow
 from gateway.errors import REASONS, Hold, Refuse, StudyError
 from gateway.flow import Leg, Next

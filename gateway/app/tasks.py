@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pydicom
 
-from gateway.app.policies import restore
-from gateway.app.release_references import MODELS, References, read_members
+from gateway.app.policy.loaded import restore
+from gateway.app.release.references import MODELS, References, read_members
 from gateway.database import MemberRow
 from gateway.durable import PART, publish, sync_file
 from gateway.errors import Drop, Hold

@@ -20,8 +20,8 @@ def lookup(
 
     `policy check` judges the files among them as well.
     """
-    from gateway.app.batch import find_policy, tables_beside
-    from gateway.app.people_tables import PeopleTables
+    from gateway.app.batch.studies import find_policy, tables_beside
+    from gateway.app.person.tables import PeopleTables
     from gateway.pseudonyms import Keys, master_key
 
     place = made_home(home)

@@ -21,9 +21,9 @@ SET_UP = (
 @app.command(name="test")
 def send_test(home: HomeOption = None, json: JsonOption = False) -> int:
     """Send a test through every channel that is set up, now, and say what came back. Exit 3 when one failed."""
-    from gateway.app.notices import TEST, Notice, identity
-    from gateway.app.notify_channels import Message, NotSent
-    from gateway.app.notify_setup import channels_of
+    from gateway.app.message.channels import Message, NotSent
+    from gateway.app.message.notices import TEST, Notice, identity
+    from gateway.app.message.setup import channels_of
 
     channels = channels_of(settings_of(named_home(home)))
     if not channels:
@@ -50,7 +50,7 @@ def send_test(home: HomeOption = None, json: JsonOption = False) -> int:
 @app.command()
 def events(json: JsonOption = False) -> int:
     """What there is to be told of, for DEID_NOTIFY_EVENTS."""
-    from gateway.app.notices import EVENTS, URGENT
+    from gateway.app.message.notices import EVENTS, URGENT
 
     rows = [(name, "at once" if name in URGENT else "collected", says) for name, says in EVENTS.items()]
     if json:
@@ -63,8 +63,8 @@ def events(json: JsonOption = False) -> int:
 @app.command(name="list")
 def list_waiting(home: HomeOption = None, json: JsonOption = False) -> int:
     """Messages that no server took yet, and what is still being collected."""
-    from gateway.app.notices import subject_of
-    from gateway.app.notify_queue import Outbox
+    from gateway.app.message.notices import subject_of
+    from gateway.app.message.queue import Outbox
 
     outbox = Outbox(made_home(home).root)
     due, waiting = outbox.due(), outbox.waiting()

@@ -46,8 +46,8 @@ def check(
     files: FilesArgument = None, policies: FolderOption = None, home: HomeOption = None, json: JsonOption = False
 ) -> int:
     """Load policy files and print every fault of all of them, with file, line and hint. Exit 2 when there is one."""
-    from gateway.app.registry import REGISTRY, registry_of
-    from gateway.app.release_references import MODELS
+    from gateway.app.policy.registry import REGISTRY, registry_of
+    from gateway.app.release.references import MODELS
     from gateway.policy import Policy, load_policies, load_policy
 
     faults: set[Fault] = set()
@@ -94,7 +94,7 @@ def explain(
     json: JsonOption = False,
 ) -> int:
     """Say in plain language what a policy does, and to each attribute."""
-    from gateway.app.batch import find_policy
+    from gateway.app.batch.studies import find_policy
     from gateway.header import describe
     from gateway.policy.explain import explain_policy
 
@@ -116,7 +116,7 @@ def explain(
 @app.command()
 def schema() -> int:
     """Print the JSON schema of policy files, for editors that check while one types."""
-    from gateway.app.registry import REGISTRY
+    from gateway.app.policy.registry import REGISTRY
     from gateway.policy.schema import policy_schema
 
     typer.echo(json_module.dumps(policy_schema(REGISTRY), indent=2, ensure_ascii=False))

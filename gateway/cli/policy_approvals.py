@@ -16,7 +16,7 @@ from gateway.settings import Home, Settings
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from gateway.app.approvals import Approvals
+    from gateway.app.policy.approvals import Approvals
     from gateway.policy import Policy, Registry
     from gateway.policy.approvals import Act
 
@@ -113,14 +113,14 @@ def list_approvals(
 
 
 def _registry(place: Home) -> Registry:
-    from gateway.app.registry import registry_of
-    from gateway.app.release_references import MODELS
+    from gateway.app.policy.registry import registry_of
+    from gateway.app.release.references import MODELS
 
     return registry_of(place.root / MODELS)
 
 
 def _policy(file: str, place: Home, settings: Settings) -> Policy:
-    from gateway.app.batch import find_policy
+    from gateway.app.batch.studies import find_policy
 
     return find_policy(file, lambda: settings.policies, _registry(place))
 

@@ -24,9 +24,9 @@ def conformance(
 
     Markdown on the terminal: redirect it into a file. It describes objects de-identified under this policy's digest.
     """
-    from gateway.app.batch import find_policy
-    from gateway.app.policy_conformance import conformance_statement, statement_page
-    from gateway.app.policy_page import require_page, write_page
+    from gateway.app.batch.studies import find_policy
+    from gateway.app.policy.conformance import conformance_statement, statement_page
+    from gateway.app.policy.page import require_page, write_page
     from gateway.policy.conformance import markdown
 
     chosen = find_policy(policy, lambda: settings_of(named_home(home)).policies)

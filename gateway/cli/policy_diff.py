@@ -14,8 +14,8 @@ from gateway.cli.output import JsonOption, console, explain_reasons, plain, say,
 from gateway.cli.policy_preview import ItemsOption, ProjectOption, previews
 
 if TYPE_CHECKING:
-    from gateway.app.policy_difference import FileChange, TagChange
-    from gateway.app.preview_rows import Row
+    from gateway.app.policy.difference import FileChange, TagChange
+    from gateway.app.preview.rows import Row
     from gateway.policy.difference import SectionChange
 
 MAX_CHARACTERS = 120  # of one key's value; --json tells all
@@ -40,9 +40,9 @@ def diff(
     Lines with - hold for A alone, lines with + for B alone. With files, both policies run on them with the same
     pseudonyms; the values shown identify people. Exit 1 when a file would not leave under A or B.
     """
-    from gateway.app.batch import find_policy
-    from gateway.app.policy_difference import file_changes, tag_changes
-    from gateway.app.preview_files import files_of
+    from gateway.app.batch.studies import find_policy
+    from gateway.app.policy.difference import file_changes, tag_changes
+    from gateway.app.preview.files import files_of
     from gateway.policy.difference import differences
 
     old, new = (find_policy(name, lambda: settings_of(named_home(home)).policies) for name in (first, second))
@@ -100,7 +100,7 @@ def _show_tags(changes: Sequence[TagChange], most: int | None) -> None:
 
 
 def _show_results(changes: Sequence[FileChange]) -> None:
-    from gateway.app.preview_names import name_of, tag_text
+    from gateway.app.preview.names import name_of, tag_text
 
     for change in changes:
         say(f"\n{change.file}", "bold")

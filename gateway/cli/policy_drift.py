@@ -12,7 +12,7 @@ from gateway.cli.homes import HomeOption, named_home, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
 
 if TYPE_CHECKING:
-    from gateway.app.policy_drift import Concern
+    from gateway.app.policy.drift import Concern
     from gateway.policy import Policy
     from gateway.policy.drift import Change, Drift
 
@@ -41,7 +41,7 @@ def drift(
     Looks at Table E.1-1, Table E.3.4-1, Table E.3.10-1 and, where the file has it, CID 7050. Changes nothing.
     Exit 1 when anything differs.
     """
-    from gateway.app.policy_drift import concerns, policies_in, read_drift
+    from gateway.app.policy.drift import concerns, policies_in, read_drift
 
     found = read_drift(part15, against)
     folder = policies or settings_of(named_home(home)).policies
@@ -57,7 +57,7 @@ def drift(
 
 
 def _document(found: Drift, concerned: list[tuple[Policy, list[Concern]]]) -> dict[str, object]:
-    from gateway.app.policy_drift import unknown_to_us
+    from gateway.app.policy.drift import unknown_to_us
 
     return {
         "edition": found.edition,
@@ -95,7 +95,7 @@ def _document(found: Drift, concerned: list[tuple[Policy, list[Concern]]]) -> di
 
 
 def _show(found: Drift, concerned: list[tuple[Policy, list[Concern]]], path: Path) -> None:
-    from gateway.app.policy_drift import unknown_to_us
+    from gateway.app.policy.drift import unknown_to_us
     from gateway.policy.drift import Kind, Table
 
     say(f"{path}: edition {found.edition or 'not named'}, compared with the shipped edition {found.against}")

@@ -28,8 +28,8 @@ def new(
 
     Names of those who answer for what is not assessed are still TO BE CONFIRMED in it.
     """
-    from gateway.app.registry import REGISTRY
-    from gateway.app.starters import begin, starters
+    from gateway.app.policy.registry import REGISTRY
+    from gateway.app.policy.starters import begin, starters
 
     if not name and not starter:
         found = starters()

@@ -18,8 +18,8 @@ from gateway.cli.homes import HomeOption, made_home, named_home, settings_of
 from gateway.cli.output import console, errors, explain_reasons, plain, say
 
 if TYPE_CHECKING:
-    from gateway.app.preview_files import FilePreview
-    from gateway.app.preview_rows import Row
+    from gateway.app.preview.files import FilePreview
+    from gateway.app.preview.rows import Row
     from gateway.policy import Policy
 
 WIDE = 110  # columns from which a row fits beside its reason
@@ -55,9 +55,9 @@ def preview(
     Runs the policy's header, pixel stages and gate; the files are only read, nothing is sent, logged or stored. What is
     shown identifies people: look at it where you may look at the files. Exit 1 when a file would not leave.
     """
-    from gateway.app.batch import find_policy
-    from gateway.app.preview_files import files_of
-    from gateway.app.preview_page import preview_page, require_page, write_page
+    from gateway.app.batch.studies import find_policy
+    from gateway.app.preview.files import files_of
+    from gateway.app.preview.page import preview_page, require_page, write_page
 
     chosen = find_policy(policy, lambda: settings_of(named_home(home)).policies)
     named = files_of(files)
@@ -86,9 +86,9 @@ def previews(
     pictures: bool = False,
 ) -> tuple[list[list[FilePreview]], str]:
     """Previews under each policy, by how it was named, with the same pseudonyms; and whose key makes these."""
-    from gateway.app.batch import require_project, tables_beside
-    from gateway.app.preview import Preview
-    from gateway.app.preview_people import PreviewPeople
+    from gateway.app.batch.studies import require_project, tables_beside
+    from gateway.app.preview.making import Preview
+    from gateway.app.preview.people import PreviewPeople
     from gateway.app.workers import Workers
     from gateway.durable import make_folder
     from gateway.observe import silence_libraries
@@ -114,7 +114,7 @@ def previews(
 
 
 def _show(one: FilePreview, *, changes: bool) -> None:
-    from gateway.app.preview_rows import Outcome
+    from gateway.app.preview.rows import Outcome
 
     say("")
     say(f"{one.file}: {one.kind}", "bold")
@@ -127,7 +127,7 @@ def _show(one: FilePreview, *, changes: bool) -> None:
 
 def told(one: FilePreview) -> Iterator[str]:
     """What there is to say of a file beside its rows."""
-    from gateway.app.preview_names import SIGNS, counted
+    from gateway.app.preview.names import SIGNS, counted
 
     if one.reason:
         yield f"held: {one.reason}" + (f" at {one.at}" if one.at else "")
@@ -145,7 +145,7 @@ def told(one: FilePreview) -> Iterator[str]:
 
 def _value(row: Row) -> Table | Text:
     """Before and after, each on lines of its own where they differ."""
-    from gateway.app.preview_rows import Outcome
+    from gateway.app.preview.rows import Outcome
 
     if row.outcome in (Outcome.KEPT, Outcome.INSIDE):
         return Text(plain(row.before or ""))
@@ -159,7 +159,7 @@ def _value(row: Row) -> Table | Text:
 
 
 def _wide(rows: Iterable[Row]) -> Table:
-    from gateway.app.preview_names import SIGNS, name_of, tag_text
+    from gateway.app.preview.names import SIGNS, name_of, tag_text
 
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.expand = True
@@ -175,7 +175,7 @@ def _wide(rows: Iterable[Row]) -> Table:
 
 
 def _narrow(rows: Iterable[Row]) -> Table:
-    from gateway.app.preview_names import SIGNS, name_of, tag_text
+    from gateway.app.preview.names import SIGNS, name_of, tag_text
 
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(no_wrap=True)

@@ -13,7 +13,7 @@ from gateway.errors import EnvironmentFault, GatewayError, UsageError
 from gateway.settings import Home, Settings
 
 if TYPE_CHECKING:
-    from gateway.app.approvals import Approvals
+    from gateway.app.policy.approvals import Approvals
 
 app = typer.Typer(help="Who may approve policies, and with which keys.", no_args_is_help=True)
 
@@ -39,7 +39,7 @@ def new(
     home: HomeOption = None,
 ) -> int:
     """Make a key pair, list the public key, and write the private one (Ed25519) to a file that the signer keeps."""
-    from gateway.app.approvers import approver
+    from gateway.app.policy.approvers import approver
     from gateway.cli.held import worded
     from gateway.policy.approvals import new_private, public_text
 
@@ -72,7 +72,7 @@ def add(
     home: HomeOption = None,
 ) -> int:
     """List somebody whose key was made elsewhere, for example with `openssl genpkey -algorithm ed25519`."""
-    from gateway.app.approvers import approver
+    from gateway.app.policy.approvers import approver
     from gateway.cli.held import worded
     from gateway.policy.approvals import read_public
 
@@ -113,7 +113,7 @@ def list_signers(home: HomeOption = None, json: JsonOption = False) -> int:
 
 def approvals_of(home: Path | None) -> tuple[Home, Settings, Approvals]:
     """The named home, its settings and its approvals. Raises UsageError, EnvironmentFault."""
-    from gateway.app.approvals import Approvals
+    from gateway.app.policy.approvals import Approvals
 
     place = made_home(home)
     settings = settings_of(place)

@@ -136,7 +136,7 @@ def list_recalls(home: HomeOption = None, json: JsonOption = False) -> int:
 @app.command()
 def show(number: NumberArgument, out: OutOption = None, home: HomeOption = None, json: JsonOption = False) -> int:
     """Which receiver has what of a recall, under the UIDs that it was sent under."""
-    from gateway.app.recall_manifest import manifest_of, write_manifest
+    from gateway.app.recall.manifest import manifest_of, write_manifest
     from gateway.pseudonyms import master_key
 
     place = made_home(home)
@@ -185,8 +185,8 @@ def reissue(
 
 def of_subject(home: Home, subject: Subject, words: tuple[str, str], *, recall: bool) -> dict[str, Any]:
     """What receivers have of a person, by receiver; recalled before, when that is wanted."""
-    from gateway.app.people_tables import PeopleTables
-    from gateway.app.receivers import names_of, receivers_of
+    from gateway.app.person.tables import PeopleTables
+    from gateway.app.recall.receivers import names_of, receivers_of
     from gateway.database import Database
     from gateway.pseudonyms import Keys, master_key
 

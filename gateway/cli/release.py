@@ -73,7 +73,7 @@ def close(
     name: NameArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None, json: JsonOption = False
 ) -> int:
     """Judge a release now. It is cleared as a whole, or blocked with the reason; see `release show`."""
-    from gateway.app.releases import CLOSE, DONE
+    from gateway.app.release.releases import CLOSE, DONE
     from gateway.app.status import is_locked
 
     by, reason = worded(by, reason)
@@ -111,7 +111,7 @@ def report(
 
     Policy and digest, people, every figure with its bound, what was removed, what was not assessed. It names nobody.
     """
-    from gateway.app.release_report import write_report
+    from gateway.app.release.report import write_report
 
     place = made_home(home)
     database = _database(home)

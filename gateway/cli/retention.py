@@ -19,7 +19,7 @@ app = typer.Typer(help="What is removed when (`retain:` of the policies).", no_a
 @app.command()
 def show(home: HomeOption = None, json: JsonOption = False) -> int:
     """What would be removed now, and what later. Nothing is changed; a running gateway removes it every hour."""
-    from gateway.app.retention import NEVER, Retention
+    from gateway.app.person.retention import NEVER, Retention
     from gateway.app.serve import wire
 
     place = made_home(home)
@@ -53,7 +53,7 @@ def show(home: HomeOption = None, json: JsonOption = False) -> int:
 @app.command()
 def run(by: ActorOption, reason: ReasonOption, home: HomeOption = None, json: JsonOption = False) -> int:
     """Remove now what is due, and once more whatever a restore brought back."""
-    from gateway.app.retention import RETAIN
+    from gateway.app.person.retention import RETAIN
     from gateway.app.wishes import outcome_of
     from gateway.database import Database
 

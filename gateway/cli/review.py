@@ -30,7 +30,7 @@ def review(context: typer.Context, home: HomeOption = None) -> None:
     if context.invoked_subcommand is not None:
         context.obj = home
         return
-    from gateway.app.review_page import ReviewPage
+    from gateway.app.review.page import ReviewPage
     from gateway.app.serve import wire
     from gateway.observe import start_logging
 
@@ -68,7 +68,7 @@ def add(
 
     Whoever is signed in under that name must sign in again.
     """
-    from gateway.app.review_accounts import put_account
+    from gateway.app.review.accounts import put_account
     from gateway.review import Role
 
     if role not in set(Role):
@@ -82,7 +82,7 @@ def add(
 @users.command(name="list")
 def list_users(context: typer.Context, home: HomeOption = None, json: JsonOption = False) -> int:
     """Names and roles."""
-    from gateway.app.review_page import accounts_of
+    from gateway.app.review.page import accounts_of
 
     found = accounts_of(made_home(home or context.obj)).all().values()
     if json:
@@ -97,7 +97,7 @@ def list_users(context: typer.Context, home: HomeOption = None, json: JsonOption
 @users.command()
 def remove(context: typer.Context, name: NameArgument, home: HomeOption = None) -> int:
     """Take an account away. Whoever is signed in under it is out with the next request."""
-    from gateway.app.review_accounts import remove_account
+    from gateway.app.review.accounts import remove_account
 
     place = made_home(home or context.obj)
     remove_account(place, settings_of(place), name, by=f"uid {os.getuid()}")

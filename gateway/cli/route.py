@@ -13,7 +13,7 @@ from gateway.cli.output import JsonOption, complain, explain_reasons, say, say_j
 from gateway.errors import UsageError
 
 if TYPE_CHECKING:
-    from gateway.app.route_test import StudyRoute
+    from gateway.app.routing.rules import StudyRoute
 
 app = typer.Typer(
     help="Routing and destinations, tried out: nothing is sent and nothing is decided.", no_args_is_help=True
@@ -51,10 +51,10 @@ def try_out(
     Files of one study are judged together, as the gateway would. A study of which something came before keeps the
     route it had, which is not looked up here. Exit 1 when a study would be held or its sender rejected.
     """
-    from gateway.app.preview_files import files_of
-    from gateway.app.registry import REGISTRY, registry_of
-    from gateway.app.release_references import MODELS
-    from gateway.app.route_test import RouteTest, rejection, sender_of
+    from gateway.app.policy.registry import REGISTRY, registry_of
+    from gateway.app.preview.files import files_of
+    from gateway.app.release.references import MODELS
+    from gateway.app.routing.rules import RouteTest, rejection, sender_of
     from gateway.cli import route_words
     from gateway.observe import silence_libraries
     from gateway.policy import load_policies

@@ -31,8 +31,8 @@ def echo(
 
     An archive that answers may still refuse objects: what it stores it says only when it is sent some.
     """
-    from gateway.app.route_echo import destinations_of, named
-    from gateway.app.route_echo import echo as ask
+    from gateway.app.routing.echo import destinations_of, named
+    from gateway.app.routing.echo import echo as ask
 
     settings = settings_of(named_home(home))
     folder = policies or settings.policies

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.app.route_foresight import Foreseen
-from gateway.app.route_test import StudyRoute
+from gateway.app.routing.foresight import Foreseen
+from gateway.app.routing.rules import StudyRoute
 from gateway.cli.output import say
 from gateway.route import ATTRIBUTES, META, Outcome, Predicate
 

@@ -14,9 +14,9 @@ from gateway.cli.output import JsonOption, console, errors, explain_reasons, say
 from gateway.study import State
 
 if TYPE_CHECKING:
-    from gateway.app.batch import Progress as Report
-    from gateway.app.batch import StudyResult
-    from gateway.app.inputs import Inputs
+    from gateway.app.batch.inputs import Inputs
+    from gateway.app.batch.studies import Progress as Report
+    from gateway.app.batch.studies import StudyResult
 
 NEEDS_A_PERSON = frozenset({State.HELD, State.AWAITING_RELEASE})
 WIDE = 110  # columns from which every fact has its own
@@ -63,12 +63,12 @@ def scrub(
 
     Exit 1 when anything was held or waits for its release. The source is only read.
     """
-    from gateway.app.approvals import require_approved
-    from gateway.app.batch import find_policy, require_project, tables_beside
-    from gateway.app.inputs import find_inputs
-    from gateway.app.registry import registry_of
-    from gateway.app.release_references import MODELS
-    from gateway.app.scrub import Scrub
+    from gateway.app.batch.inputs import find_inputs
+    from gateway.app.batch.scrub import Scrub
+    from gateway.app.batch.studies import find_policy, require_project, tables_beside
+    from gateway.app.policy.approvals import require_approved
+    from gateway.app.policy.registry import registry_of
+    from gateway.app.release.references import MODELS
     from gateway.observe import silence_libraries
     from gateway.pseudonyms import Keys, master_key
 
@@ -131,7 +131,7 @@ def _document(results: list[StudyResult], inputs: Inputs) -> dict[str, object]:
 def _show(
     results: list[StudyResult], inputs: Inputs, source: Path, target: Path, held: Path, preview: Path | None
 ) -> None:
-    from gateway.app.batch import NOT_DICOM
+    from gateway.app.batch.studies import NOT_DICOM
 
     studies = [r for r in results if r.reason != NOT_DICOM]
     waiting = [r for r in studies if r.state in NEEDS_A_PERSON or r.state == State.REFUSED]

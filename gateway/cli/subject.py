@@ -18,7 +18,7 @@ from gateway.cli.output import ActorOption, JsonOption, ReasonOption, say, say_j
 from gateway.errors import UsageError
 
 if TYPE_CHECKING:
-    from gateway.app.subject_wishes import Rights
+    from gateway.app.person.wishes import Rights
     from gateway.database import Subject
 
 app = typer.Typer(help="People's rights: opting out, erasure.", no_args_is_help=True)
@@ -141,7 +141,7 @@ def restore(
 
 @contextmanager
 def _rights(home: HomeOption) -> Iterator[Rights]:
-    from gateway.app.subject_wishes import Rights
+    from gateway.app.person.wishes import Rights
     from gateway.database import Database
     from gateway.ledger import Ledger
     from gateway.pseudonyms import Keys, master_key

@@ -64,7 +64,7 @@ def review(
 
 def _header(path: Path | None) -> HeaderPolicy:
     """The header part of a policy file. Raises UsageError for one that does not clean descriptors."""
-    from gateway.app.registry import REGISTRY
+    from gateway.app.policy.registry import REGISTRY
     from gateway.policy import HeaderPolicy, load_policy
     from gateway.policy.model import CLEAN_DESCRIPTORS
 

@@ -33,7 +33,7 @@ def open_vault(
     json: JsonOption = False,
 ) -> int:
     """Show who is behind these pseudonyms. The ledger has it before the screen; nothing is logged."""
-    from gateway.app.vault import open_records
+    from gateway.app.person.vault import open_records
     from gateway.cli.held import worded
 
     by, reason = worded(by or f"uid {os.getuid()}", reason)
@@ -65,7 +65,7 @@ def open_vault(
 @app.command(name="list")
 def list_vault(home: HomeOption = None, json: JsonOption = False) -> int:
     """How much the vault holds, by project. Numbers only."""
-    from gateway.app.vault import counts
+    from gateway.app.person.vault import counts
 
     found = counts(made_home(home), time.time())
     if json:
@@ -90,7 +90,7 @@ def erase(
     json: JsonOption = False,
 ) -> int:
     """Remove all that the vault holds of these people or studies. Their pseudonyms are never given to anybody else."""
-    from gateway.app.vault import erase as remove
+    from gateway.app.person.vault import erase as remove
     from gateway.cli.held import worded
 
     by, reason = worded(by, reason)

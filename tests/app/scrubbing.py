@@ -15,11 +15,11 @@ import yaml
 from planting import base
 from pydicom.dataset import FileDataset
 
-from gateway.app.batch import Progress, StudyResult, find_policy
-from gateway.app.inputs import find_inputs
-from gateway.app.registry import registry_of
-from gateway.app.release_references import MODELS
-from gateway.app.scrub import Scrub
+from gateway.app.batch.inputs import find_inputs
+from gateway.app.batch.scrub import Scrub
+from gateway.app.batch.studies import Progress, StudyResult, find_policy
+from gateway.app.policy.registry import registry_of
+from gateway.app.release.references import MODELS
 from gateway.pseudonyms import Keys, master_key
 from gateway.settings import SHIPPED_POLICIES, Home, load_settings
 

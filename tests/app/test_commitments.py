@@ -20,7 +20,7 @@ from pynetdicom import AE, evt
 from pynetdicom.sop_class import StorageCommitmentPushModel  # type: ignore[attr-defined]
 
 from gateway.app.commitments import GIVE_UP_S, CommitmentReports
-from gateway.app.originals import remove_originals
+from gateway.app.person.originals import remove_originals
 from gateway.receive import Receiver, commitment
 from gateway.receive.commitment import Asked
 from gateway.receive.commitments import Commitments

@@ -19,7 +19,7 @@ from prometheus_client import generate_latest
 from releasing import film, judged
 
 from gateway.app.gauges import refresh
-from gateway.app.release_gauges import LAST
+from gateway.app.release.gauges import LAST
 from gateway.settings import Home
 from gateway.study import State
 

@@ -12,7 +12,7 @@ import yaml
 from pydicom.dataset import Dataset
 from scrubbing import Scrubbing, ends, tree
 
-from gateway.app.registry import registry_of
+from gateway.app.policy.registry import registry_of
 from gateway.errors import PolicyError
 from gateway.policy import load_policy
 from gateway.settings import Home

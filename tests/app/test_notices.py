@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gateway.app.notices import EVENTS, OF_LEDGER, Notice, identity, lines_of, of_line, subject_of
+from gateway.app.message.notices import EVENTS, OF_LEDGER, Notice, identity, lines_of, of_line, subject_of
 
 LINE = {
     "decision": "held/286d596e3f32d4285f13fff3/r1",

@@ -15,11 +15,11 @@ from houses import House, house, route_nobody, study
 from message_servers import Authority, Hook, Post, authority, mail_server, webhook
 from planting import found_in
 
-from gateway.app.notices import Notice, identity
-from gateway.app.notify_channels import Message, NotSent, signature
-from gateway.app.notify_queue import Outbox
-from gateway.app.notify_setup import channels_of
-from gateway.app.watch import GIVE_UP_S, LOOK_S, REMIND_S, Watch
+from gateway.app.message.channels import Message, NotSent, signature
+from gateway.app.message.notices import Notice, identity
+from gateway.app.message.queue import Outbox
+from gateway.app.message.setup import channels_of
+from gateway.app.message.watch import GIVE_UP_S, LOOK_S, REMIND_S, Watch
 from gateway.errors import UsageError
 from gateway.settings import Home, Settings, load_settings
 from gateway.study import State

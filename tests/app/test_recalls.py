@@ -16,8 +16,8 @@ from persons import sent
 from running import archive
 
 from gateway.app import sending as sending_module
-from gateway.app.recall_manifest import as_csv, manifest_of, write_manifest
-from gateway.app.recalls import Recalling
+from gateway.app.recall.manifest import as_csv, manifest_of, write_manifest
+from gateway.app.recall.recalls import Recalling
 from gateway.app.shipments import pseudonym_of
 from gateway.settings import Home
 

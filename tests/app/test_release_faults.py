@@ -10,9 +10,9 @@ import pytest
 from houses import House, edit, house
 from releasing import LINKABILITY, film, judged
 
-from gateway.app import releases
-from gateway.app.release_references import FOLDER, read_members
-from gateway.app.retention import DAY_S, Retention
+from gateway.app.person.retention import DAY_S, Retention
+from gateway.app.release import releases
+from gateway.app.release.references import FOLDER, read_members
 from gateway.gate import ReleaseJudgement
 from gateway.settings import Home
 from gateway.study import State

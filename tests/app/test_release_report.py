@@ -15,9 +15,9 @@ from houses import House, house
 from planting import found_in
 from releasing import film, judged
 
-from gateway.app.document_pdf import to_pdf
-from gateway.app.release_dossier import dossier_of
-from gateway.app.release_report import document_of, write_report
+from gateway.app.document.pdf import to_pdf
+from gateway.app.release.dossier import dossier_of
+from gateway.app.release.report import document_of, write_report
 from gateway.errors import UsageError
 from gateway.settings import Home
 

@@ -15,9 +15,9 @@ from houses import House, house
 from releasing import CARDS, LIMIT, LINKABILITY, film, judged
 
 from gateway.app import candidates
-from gateway.app.release_references import FOLDER, read_members, views_in
-from gateway.app.releases import Releasing
-from gateway.app.retention import DAY_S, Retention
+from gateway.app.person.retention import DAY_S, Retention
+from gateway.app.release.references import FOLDER, read_members, views_in
+from gateway.app.release.releases import Releasing
 from gateway.app.tasks import scrub_instance
 from gateway.errors import Hold
 from gateway.settings import Home

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from houses import House, add_policy, edit, house, late, route_all, route_nobody, study
 
-from gateway.app.retention import DAY_S, NEVER, Retention
+from gateway.app.person.retention import DAY_S, NEVER, Retention
 from gateway.settings import Home
 from gateway.study import State
 
@@ -206,7 +206,7 @@ def test_a_policy_whose_snapshot_is_gone_follows_the_defaults(clock: Clock, poli
 
 
 def test_much_work_is_done_in_pieces(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.app.retention.AT_ONCE", 2)
+    monkeypatch.setattr("gateway.app.person.retention.AT_ONCE", 2)
     for _ in range(5):
         clock.made.deliver(*study())
     assert [clock.after(31) for _ in range(3)] == [True, True, False]
@@ -276,7 +276,7 @@ def test_what_a_restore_brought_back_goes_again(clock: Clock, tmp_path: Path) ->
 def test_a_person_may_ask_for_it_now(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     key = clock.made.deliver(*study(2))
     assert clock.made.decide("retain", "") == "done: nothing was due"
-    monkeypatch.setattr("gateway.app.retention.DAY_S", -1.0)
+    monkeypatch.setattr("gateway.app.person.retention.DAY_S", -1.0)
     assert clock.made.decide("retain", "") == "done: 2 originals"
     assert clock.originals(key) == 0
 

@@ -15,9 +15,9 @@ import pydicom
 import pytest
 from scrubbing import Scrubbing, ends, process, slice_of, tree, write_study
 
-import gateway.app.journal
-from gateway.app.journal import Decision, Journal
-from gateway.app.scrub import Scrub
+import gateway.app.batch.journal
+from gateway.app.batch.journal import Decision, Journal
+from gateway.app.batch.scrub import Scrub
 from gateway.errors import EnvironmentFault
 from gateway.ledger import Ledger
 from gateway.pseudonyms import Keys
@@ -130,7 +130,7 @@ def test_what_an_older_version_held_is_judged_again_and_what_it_sent_is_not(
     write_study(tmp_path / "src" / "b", 2, 1, Modality="US")
     scrub(tmp_path / "src")
     (journal,) = scrub.home.journal.glob("*.jsonl")
-    journal.write_text(journal.read_text().replace(gateway.app.journal.VERSION, "1.0"))
+    journal.write_text(journal.read_text().replace(gateway.app.batch.journal.VERSION, "1.0"))
     assert sorted((str(r.state), r.resumed) for r in scrub(tmp_path / "src")) == [("held", False), ("sent", True)]
 
 

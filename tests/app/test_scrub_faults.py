@@ -13,11 +13,11 @@ from processes import alive_in_group, wait_until
 from scrubbing import Scrubbing, ends, process, tree, write_study
 from unprivileged import obey_modes
 
+import gateway.app.batch.scrub
 import gateway.app.candidates
-import gateway.app.scrub
 import gateway.forward.folder
-from gateway.app.inputs import Input, look_at
-from gateway.app.scrub import Scrub
+from gateway.app.batch.inputs import Input, look_at
+from gateway.app.batch.scrub import Scrub
 from gateway.app.tasks import scrub_instance
 from gateway.app.workers import Workers
 from gateway.errors import EnvironmentFault
@@ -73,7 +73,7 @@ def test_a_file_that_kills_the_worker_that_reads_it_is_held(
     scrub: Scrubbing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_poisoned(tmp_path / "src")
-    monkeypatch.setattr(gateway.app.scrub, "look_at", looks_and_dies_of_poison)
+    monkeypatch.setattr(gateway.app.batch.scrub, "look_at", looks_and_dies_of_poison)
     results = scrub(tmp_path / "src")
     assert ends(results) == [("held", "file_unreadable")] * 2 + [("sent", "")] * 5
 

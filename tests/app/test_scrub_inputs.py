@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrubbing import slice_of, write_study
 
-from gateway.app.batch import by_study, require_project
-from gateway.app.inputs import Input, find_inputs, look_at
+from gateway.app.batch.inputs import Input, find_inputs, look_at
+from gateway.app.batch.journal import work_key
+from gateway.app.batch.studies import by_study, require_project
 from gateway.app.intake import Examined
-from gateway.app.journal import work_key
 from gateway.errors import UsageError
 from gateway.pseudonyms import Keys
 from gateway.settings import Home

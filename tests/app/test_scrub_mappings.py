@@ -9,9 +9,9 @@ from houses import house, study
 from persons import merges, name_people, people, pseudonyms_in, with_vault
 from scrubbing import Scrubbing, ends, slice_of, with_release, write_study
 
+from gateway.app.batch.scrub import Scrub
 from gateway.app.keyring import rotate
-from gateway.app.scrub import Scrub
-from gateway.app.vault import counts
+from gateway.app.person.vault import counts
 from gateway.settings import Home, load_settings
 
 

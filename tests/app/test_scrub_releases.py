@@ -8,10 +8,10 @@ import pytest
 import yaml
 from scrubbing import Scrubbing, ends, tree, with_release, write_study
 
-from gateway.app.batch import StudyResult
+from gateway.app.batch.records import Cleared
+from gateway.app.batch.scrub import Scrub
+from gateway.app.batch.studies import StudyResult
 from gateway.app.handover import Handover
-from gateway.app.records import Cleared
-from gateway.app.scrub import Scrub
 from gateway.errors import UsageError
 from gateway.ledger import Ledger
 from gateway.settings import Home

@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 from scrubbing import Scrubbing, ends, write_study
 
-from gateway.app.subject_wishes import Rights
+from gateway.app.person.wishes import Rights
 from gateway.database import Database
 from gateway.ledger import Ledger
 from gateway.settings import SHIPPED_POLICIES, Home

@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydicom.data import get_testdata_file
 from running import policies_for, running, send, the_job, wait_idle
 
-from gateway.app.approvals import UNCONFIRMED, Approvals
-from gateway.app.approvers import approver
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.approvals import UNCONFIRMED, Approvals
+from gateway.app.policy.approvers import approver
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import PolicyError
 from gateway.policy import load_policies
 from gateway.settings import Home, load_settings

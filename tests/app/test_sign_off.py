@@ -11,9 +11,9 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gateway.app.approvals import FOLDER, UNCONFIRMED, Approvals, require_approved
-from gateway.app.approvers import FILE, approver, read_approvers
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.approvals import FOLDER, UNCONFIRMED, Approvals, require_approved
+from gateway.app.policy.approvers import FILE, approver, read_approvers
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import EnvironmentFault, PolicyError, UsageError
 from gateway.ledger import Ledger
 from gateway.policy import Policy, load_policies, load_policy

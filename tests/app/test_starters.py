@@ -11,9 +11,9 @@ from head_series import FRAME, head_volume, truth, write_series
 from pydicom.data import get_testdata_file
 from scrubbing import Scrubbing
 
-from gateway.app.batch import StudyResult
-from gateway.app.registry import REGISTRY
-from gateway.app.starters import STARTERS, begin, starters
+from gateway.app.batch.studies import StudyResult
+from gateway.app.policy.registry import REGISTRY
+from gateway.app.policy.starters import STARTERS, begin, starters
 from gateway.errors import PolicyError, UsageError
 from gateway.pixels.head_template import head_template
 from gateway.policy import load_policy

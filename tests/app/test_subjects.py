@@ -14,13 +14,13 @@ from persons import merges, name_people, with_vault
 from planting import item
 from releasing import LINKABILITY, film, judged
 
-from gateway.app import subjects as subjects_module
-from gateway.app.release_references import FOLDER
-from gateway.app.retention import Retention
-from gateway.app.review_drawn import FOLDER as DRAWN
-from gateway.app.review_drawn import Drawing, Place, store
-from gateway.app.subject_wishes import Rights
-from gateway.app.subjects import Subjects
+from gateway.app.person import subjects as subjects_module
+from gateway.app.person.retention import Retention
+from gateway.app.person.subjects import Subjects
+from gateway.app.person.wishes import Rights
+from gateway.app.release.references import FOLDER
+from gateway.app.review.drawn import FOLDER as DRAWN
+from gateway.app.review.drawn import Drawing, Place, store
 from gateway.errors import UsageError
 from gateway.settings import Home
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from commands import Command
 
-from gateway.app.notices import EVENTS, Notice, identity
-from gateway.app.notify_queue import Outbox
+from gateway.app.message.notices import EVENTS, Notice, identity
+from gateway.app.message.queue import Outbox
 from gateway.settings import Home
 
 KEY = "k" * 40

@@ -10,7 +10,7 @@ import pytest
 from commands import Command
 from unprivileged import obey_modes
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.policy import load_policies, load_policy
 from gateway.policy.schema import policy_schema
 from gateway.settings import SHIPPED_POLICIES, Home

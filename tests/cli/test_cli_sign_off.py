@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import Command
 
-from gateway.app.approvals import UNCONFIRMED
+from gateway.app.policy.approvals import UNCONFIRMED
 from gateway.settings import SHIPPED_POLICIES, Home
 
 sys.path.append(str(Path(__file__).parents[1] / "app"))

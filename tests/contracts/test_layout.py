@@ -23,8 +23,8 @@ TOPS = {
     "receive/receiver.py:_serve": "one association's thread: the next peer must still be answered",
     "app/poller.py:_run": "the poller's thread: the next turn tries again",
     "app/commitments.py:_run": "the thread that reports commitments: what is unreported stays on disk",
-    "app/watch.py:_run": "the watch's thread: a message that fails keeps no study back",
-    "app/scrub.py:_one": "one study's thread: its fault holds it, its neighbours go on",
+    "app/message/watch.py:_run": "the watch's thread: a message that fails keeps no study back",
+    "app/batch/scrub.py:_one": "one study's thread: its fault holds it, its neighbours go on",
     "cli/__init__.py:run": "the process: a traceback would quote values",
 }
 

@@ -119,7 +119,7 @@ def test_dcmtk_to_the_gateway_to_dcmtk(home: Home, tmp_path: Path, capsys: pytes
 
 
 def test_the_document_is_short_and_its_files_load(tmp_path: Path) -> None:
-    from gateway.app.registry import REGISTRY
+    from gateway.app.policy.registry import REGISTRY
     from gateway.policy import load_policies
 
     assert set(BLOCKS) == {

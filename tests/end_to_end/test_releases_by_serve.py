@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from releasing import CARDS, LIMIT, LINKABILITY, film, judged
 from running import archive, policies_for, running, send, wait_idle
 
-from gateway.app import release_sight
+from gateway.app.release import sight as release_sight
 from gateway.app.workers import Workers
 from gateway.errors import EnvironmentFault
 from gateway.settings import Home, load_settings

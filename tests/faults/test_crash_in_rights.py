@@ -15,8 +15,8 @@ from houses import House, edit, house, to_folder
 from persons import with_vault
 from test_crash_between_writes import KEY, Crash, Tripwire, World, datasets
 
-from gateway.app.subject_wishes import Rights
-from gateway.app.subjects import Subjects
+from gateway.app.person.subjects import Subjects
+from gateway.app.person.wishes import Rights
 from gateway.settings import Home
 from gateway.vault import Vault
 

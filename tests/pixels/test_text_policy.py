@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import PolicyError
 from gateway.pixels.burned_in_text import BurnedInText
 from gateway.pixels.regions import tables_digest

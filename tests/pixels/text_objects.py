@@ -94,6 +94,6 @@ def group_of(folder: Path, *originals: Path) -> list[Instance]:
 
 def work() -> Work:
     """Under the shipped policy."""
-    from gateway.app.registry import REGISTRY
+    from gateway.app.policy.registry import REGISTRY
 
     return Work(load_policy(SHIPPED_POLICIES / "research-basic.yaml", REGISTRY), bytes(32))

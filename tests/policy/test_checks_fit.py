@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import PolicyError
 from gateway.gate.release_power import LEAK_FREE, attribute_chance, linkability_chance, rank1_chance
 from gateway.policy import load_policies, load_policy, read_snapshot

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import PolicyError
 from gateway.policy import HeaderPolicy, explain_policy, load_policies, load_policy, read_snapshot
 from gateway.policy.descriptors_section import load_words

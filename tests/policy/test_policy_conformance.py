@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.policy_conformance import PIXEL_OPTIONS, conformance_statement, statement_page
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.conformance import PIXEL_OPTIONS, conformance_statement, statement_page
+from gateway.app.policy.registry import REGISTRY
 from gateway.cli import run
 from gateway.header import describe
 from gateway.pixels import STAGES

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.app.policy_difference import tag_changes
+from gateway.app.policy.difference import tag_changes
 from gateway.policy import Policy
 from gateway.policy.difference import NONE, SECTIONS, differences
 from gateway.policy.loading import KEYS

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.app.policy_drift import concerns, read_drift
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.drift import concerns, read_drift
+from gateway.app.policy.registry import REGISTRY
 from gateway.cli import run
 from gateway.errors import UsageError
 from gateway.header.stamp import MEANINGS
@@ -179,7 +179,7 @@ def test_the_exit_code_says_whether_anything_differs(tmp_path: Path, capsys: pyt
 PROBE = """
 import json, sys
 from pathlib import Path
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.errors import PolicyError
 from gateway.header import describe
 from gateway.policy import load_policy, policy_schema

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.app.policy_page import escaped, require_page, write_page
-from gateway.app.preview_files import FilePreview
-from gateway.app.preview_page import CLASSES, preview_page
-from gateway.app.preview_rows import Outcome, Row
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.page import escaped, require_page, write_page
+from gateway.app.policy.registry import REGISTRY
+from gateway.app.preview.files import FilePreview
+from gateway.app.preview.page import CLASSES, preview_page
+from gateway.app.preview.rows import Outcome, Row
 from gateway.errors import UsageError
 from gateway.policy import Policy, load_policy
 from gateway.settings import SHIPPED_POLICIES

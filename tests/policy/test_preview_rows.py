@@ -17,13 +17,13 @@ from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.sequence import Sequence
 from pydicom.uid import ExplicitVRLittleEndian, ImplicitVRLittleEndian
 
-from gateway.app.preview_items import matched
-from gateway.app.preview_names import name_of
-from gateway.app.preview_reasons import PolicyReasons
-from gateway.app.preview_rows import Comparison, Outcome, Row
-from gateway.app.preview_sides import Side, same
-from gateway.app.preview_values import MAX_CHARACTERS, legible
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
+from gateway.app.preview.items import matched
+from gateway.app.preview.names import name_of
+from gateway.app.preview.reasons import PolicyReasons
+from gateway.app.preview.rows import Comparison, Outcome, Row
+from gateway.app.preview.sides import Side, same
+from gateway.app.preview.values import MAX_CHARACTERS, legible
 from gateway.errors import StudyError
 from gateway.header import scrub_file
 from gateway.policy import Policy, load_policy

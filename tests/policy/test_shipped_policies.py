@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from gateway.app.registry import REGISTRY
+from gateway.app.policy.registry import REGISTRY
 from gateway.policy import PolicySet, load_policies
 from gateway.settings import SHIPPED_POLICIES
 

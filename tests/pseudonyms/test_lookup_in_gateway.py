@@ -11,9 +11,9 @@ from planting import found_in, item
 from pydicom.sequence import Sequence
 from sqlalchemy import create_engine, text
 
-from gateway.app import people_tables
-from gateway.app.people_tables import PeopleTables
-from gateway.app.registry import REGISTRY
+from gateway.app.person import tables as people_tables
+from gateway.app.person.tables import PeopleTables
+from gateway.app.policy.registry import REGISTRY
 from gateway.app.tasks import scrub_instance
 from gateway.errors import Hold, PolicyError, Retry
 from gateway.policy import PatientIdPolicy, load_policy

@@ -16,9 +16,9 @@ from houses import House, add_policy, edit, late, route_all, study
 from planting import ID
 from review_site import Site, csrf_of, site_of, site_over
 
-from gateway.app.retention import Retention
-from gateway.app.review_agreement import ON_THE_PAGE, SAME_PERSON
-from gateway.app.review_wishes import FIRST, MOVED
+from gateway.app.person.retention import Retention
+from gateway.app.review.agreement import ON_THE_PAGE, SAME_PERSON
+from gateway.app.review.wishes import FIRST, MOVED
 from gateway.review import Role
 from gateway.study import Clearance, State
 

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from gateway.app.review_drawn import Drawing, Place, boxes_of, place_of, read, store
-from gateway.app.review_frames import _grey, facts_of, render
-from gateway.app.review_page import origins, require_private
-from gateway.app.review_pointers import pointer
-from gateway.app.review_wishes import Asked, asked_in
+from gateway.app.review.drawn import Drawing, Place, boxes_of, place_of, read, store
+from gateway.app.review.frames import _grey, facts_of, render
+from gateway.app.review.page import origins, require_private
+from gateway.app.review.pointers import pointer
+from gateway.app.review.wishes import Asked, asked_in
 from gateway.errors import Hold, UsageError
 from gateway.settings import Home, Settings
 from gateway.study import Finding

@@ -193,7 +193,7 @@ def test_no_preview_without_a_ledger(site: Site, monkeypatch: pytest.MonkeyPatch
 
 
 def test_only_the_first_objects_of_a_long_study_are_previewed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gateway.app import review_preview
+    from gateway.app.review import preview as review_preview
 
     monkeypatch.setattr(review_preview, "MOST_OBJECTS", 1)
     assert "1 object, " in previewed(site, site.signed_in(), f"{site.job().study_key}.1").text

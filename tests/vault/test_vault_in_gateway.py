@@ -13,8 +13,8 @@ from houses import Inline, edit, house, late, study
 from persons import merges, name_people, sent, with_vault
 from planting import WORDS, found_in
 
-from gateway.app import vault as vault_app
-from gateway.app.vault import counts, erase, expire, open_records
+from gateway.app.person import vault as vault_app
+from gateway.app.person.vault import counts, erase, expire, open_records
 from gateway.errors import EnvironmentFault, UsageError
 from gateway.ledger import Ledger
 from gateway.observe import start_logging

@@ -1,0 +1,1 @@
+"""`scrub`: files and folders through the same steps, without engine or receiver."""

@@ -1,0 +1,1 @@
+"""Documents as blocks, shown alike as HTML and as PDF."""

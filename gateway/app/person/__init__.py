@@ -1,0 +1,1 @@
+"""What belongs to a person across studies: pseudonym tables, vault, opt-out, erasure, retention."""

@@ -1,0 +1,1 @@
+"""Policies at work: loaded, approved, explained to a person, compared."""

@@ -1,0 +1,1 @@
+"""What left and should come back, or leave anew: receivers, manifests, rejection notes, re-issue."""

@@ -1,0 +1,1 @@
+"""Releases at work: collected, judged over their people, cleared or blocked, reported."""
