@@ -68,9 +68,17 @@ def frames(half: str) -> list[Frame]:
     """The frames of one half. Raises FileNotFoundError where there is no shared data."""
     if not SHARED.is_dir():
         raise FileNotFoundError(f"no shared data at {SHARED}")
+    return [Frame(row["file"], half, tuple(_boxes(row["own_text"]))) for row in _rows() if row["half"] == half]
+
+
+def listed() -> frozenset[str]:
+    """Files whose own text is known."""
+    return frozenset(row["file"] for row in _rows())
+
+
+def _rows() -> list[dict[str, str]]:
     with open(TABLE, encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["half"] == half]
-    return [Frame(row["file"], half, tuple(_boxes(row["own_text"]))) for row in rows]
+        return list(csv.DictReader(file))
 
 
 def _boxes(cell: str) -> list[Box]:
@@ -87,7 +95,7 @@ def pixels(frame: Frame) -> NDArray[np.float64]:
     path = SHARED / name
     if at:
         return _slice(path, int(at))
-    if path.suffix == ".png":
+    if path.suffix in (".png", ".jpg"):
         with Image.open(path) as image:
             return np.asarray(image.convert("L"), np.float64) / 255
     with EncodedImage.open(path) as image:

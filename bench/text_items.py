@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydicom import dcmread
 
+from bench.text_clean import clean_frames
 from bench.text_frames import COLOUR, FORMS, Form, Frame, frames, pixels, without_header, write
 from bench.text_plants import BY_NAME, STYLES, Plant, Style, plant, stretch
 
@@ -50,10 +51,9 @@ class Outcome:
 def build(
     number: int, style_name: str, half: str, seed: int
 ) -> tuple[list[NDArray[np.float64]], list[Plant], Form, Frame, Random]:
-    """Frames in 0..1 with the plants of an item drawn in."""
+    """Frames in 0..1 with the plants of an item drawn in. A clean item is another frame for every number."""
     random = Random(f"{seed} {half} {number}")
-    known = frames(half)
-    frame = known[number * 7 % len(known)] if style_name == CLEAN else random.choice(known)
+    frame = clean_frames(half)[number] if style_name == CLEAN else random.choice(frames(half))
     picture = pixels(frame)
     style = BY_NAME.get(style_name, BY_NAME["plain"])
     form = COLOUR if style.colour else random.choice(FORMS)

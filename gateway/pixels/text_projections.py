@@ -2,7 +2,7 @@
 
 Two passes, whatever the number of frames, as long as all fits on a sheet: the first over the median and those parts of
 the lightest and darkest projection that the median lacks; the second over what the first left, at local contrast, and
-the parts of frames on which the screen saw strokes appear.
+the parts of frames on which the screen saw strokes appear. Beside them lie the views of what the first was unsure of.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.pixels.text_closer import views_of
 from gateway.pixels.text_engine import Engine
 from gateway.pixels.text_frames import FrameHit, Stack, away_from
 from gateway.pixels.text_ground import Place
-from gateway.pixels.text_judge import Hit, Judge
-from gateway.pixels.text_look import completed, in_colour, judged, rest_of, scale_of, values_of
+from gateway.pixels.text_judge import Hit, Judge, Kind
+from gateway.pixels.text_look import Found, completed, in_colour, judged, rest_of, scale_of, values_of
 from gateway.pixels.text_presence import Source, is_known, on_all_frames
 from gateway.pixels.text_screen import appearing
 from gateway.pixels.text_sheet import sheet_area
@@ -80,8 +81,9 @@ class _Look:
     judge: Judge
     sources: list[Source] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
-    _first: list[Hit] = field(default_factory=list)
-    _rest: list[tuple[Bytes, list[Hit]]] = field(default_factory=list)  # at most one, of the median
+    _first: Found = field(default_factory=lambda: Found([], [], [], first=True))
+    _rest: list[Bytes] = field(default_factory=list)  # at most one, of the median
+    _unsure: list[tuple[_Part, Found]] = field(default_factory=list)  # of the extremes
     _parts: list[_Part] = field(default_factory=list)
 
     @property
@@ -98,12 +100,13 @@ class _Look:
         picture = in_colour(self.seen.median)
         parts = [part for part in (self._news(dark=False), self._news(dark=True)) if part is not None]
         pictures = [picture, *(in_colour(part.pixels) for part in parts)]
-        self._first, *others = judged(pictures, self.engine, self.judge, self._scale, side=self._side)
-        self.places = [hit.place for hit in self._first]
+        (self._first, *others), _ = judged(pictures, self.engine, self.judge, self._scale, side=self._side)
+        self.places = [hit.place for hit in self._first.hits]
         values, floor = values_of(picture)
-        self._rest = [(rest_of(values, self._first, floor), self._first)]
-        for part, hits in zip(parts, others, strict=True):
-            self._take(part, hits)
+        self._rest = [rest_of(values, self._first.hits, floor)]
+        for part, found in zip(parts, others, strict=True):
+            self._take(part, [hit for hit in found.hits if hit.kind is not Kind.UNCERTAIN])
+            self._unsure.append((part, found))
 
     def _news(self, *, dark: bool) -> _Part | None:
         """Where an extreme may show text that the median does not: dark text needs light ground, light text dark."""
@@ -136,24 +139,32 @@ class _Look:
 
     def _pass(self) -> None:
         """Parts as they show and at local contrast, and the rest of the median where that was not looked at yet."""
-        parts, rest = self._parts, self._rest
-        self._parts, self._rest = [], []
-        pictures = [picture for picture, _ in rest]
-        known: list[Sequence[Hit] | None] = [hits for _, hits in rest]
+        parts, rest, unsure = self._parts, self._rest, self._unsure
+        self._parts, self._rest, self._unsure = [], [], []
+        pictures = [*rest]
+        known: list[Sequence[Hit] | None] = [self._first.hits for _ in rest]
         for part in parts:
             picture = in_colour(part.pixels)
             pictures += [picture, rest_of(*_bare(picture))]
             known += [None, []]
         if not pictures:
             return
-        found = judged(pictures, self.engine, self.judge, self._scale, known, side=self._side)
+        median = in_colour(self.seen.median)
+        asked = [(median, doubt) for doubt in self._first.doubts] if rest else []
+        asked += [(in_colour(part.pixels), doubt) for part, found in unsure for doubt in found.doubts]
+        views = [views_of(picture, doubt, self._scale) for picture, doubt in asked]
+        found, said = judged(pictures, self.engine, self.judge, self._scale, known, self._side, views)
+        answers = iter(said)
         if rest:
-            picture = in_colour(self.seen.median)
-            hits = completed([*self._first, *found.pop(0)], picture, *values_of(picture), self.engine)
+            first = self._first.settled([next(answers) for _ in self._first.doubts])
+            hits = completed([*first, *found.pop(0).hits], median, *values_of(median), self.engine)
             self.sources += [Source.of(hit, self.seen.median) for hit in hits]
             self.places += [hit.place for hit in hits]
+        for part, before in unsure:
+            hits = before.settled([next(answers) for _ in before.doubts])
+            self._take(part, [hit for hit in hits if hit.kind is Kind.UNCERTAIN or hit not in before.hits])
         for part, plain, faint in zip(parts, found[::2], found[1::2], strict=True):
-            self._take(part, [*plain, *faint])
+            self._take(part, [*plain.hits, *faint.hits])
 
 
 def _bare(picture: Bytes) -> tuple[NDArray[np.float32], list[Hit], float]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.pixels.text_closer import views_of
 from gateway.pixels.text_engine import Engine
 from gateway.pixels.text_frames import FrameHit, Stack, away_from
 from gateway.pixels.text_ground import local_contrast
@@ -38,7 +39,7 @@ def look_through(stack: Stack, engine: Engine, judge: Judge) -> list[FrameHit]:
     median = _median(stack)
     motion = _motion(stack, median)
     if motion.alike:
-        return [FrameHit(frame, hit) for hit in look(median, engine, judge) for frame in range(len(stack))]
+        return [FrameHit(frame, hit) for hit in look(median, engine, judge, passes=2) for frame in range(len(stack))]
     if motion.still >= (STILL_PIXELS if len(stack) > FEW else STILL_FEW):
         return list(through_projections(stack, motion.projections, engine, judge))
     if len(stack) <= FEW:
@@ -73,12 +74,15 @@ def _look_once(shown: Bytes, deep: NDArray[np.float32] | None, engine: Engine, j
     size = (picture.shape[1] // shrink, picture.shape[0] // shrink)
     pictures.append(np.asarray(cv2.resize(faint, size, interpolation=cv2.INTER_AREA), np.uint8))
     side = float(np.sqrt(picture.shape[0] * picture.shape[1]))
-    first, small = judged(pictures, engine, judge, scale, [None, []], side)
-    if first:
-        (second,) = judged([rest_of(values, first, floor)], engine, judge, scale, [first])
-        first = [*first, *second]
+    (found, small), _ = judged(pictures, engine, judge, scale, [None, []], side)
+    first = found.hits
+    if first or found.doubts:
+        rest = [rest_of(values, first, floor)] if first else []
+        views = [views_of(picture, doubt, scale) for doubt in found.doubts]
+        second, answers = judged(rest, engine, judge, scale, [first], side, views)
+        first = [*found.settled(answers), *(hit for one in second for hit in one.hits)]
     places = [hit.place for hit in first]
-    for hit in small:
+    for hit in small.hits:
         top, left, bottom, right = (edge * shrink for edge in hit.place)
         place = top, left, min(bottom, picture.shape[0]), min(right, picture.shape[1])
         if hit.kind is not Kind.UNCERTAIN and not is_known(place, places):

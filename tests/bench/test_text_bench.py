@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -10,8 +12,9 @@ import pytest
 from scipy.stats import binom
 
 from bench import text
+from bench.text_clean import clean_frames
 from bench.text_fonts import FONTS, HAND, PRINT, font_file, fonts_for
-from bench.text_frames import FORMS, Frame, palette_order, stored_values
+from bench.text_frames import FORMS, SHARED, Frame, frames, palette_order, pixels, stored_values
 from bench.text_items import CLEAN, STYLE_NAMES, Outcome, covered_by, text_area
 from bench.text_plants import BY_NAME, STYLES, plant
 from bench.text_words import CJK, CYRILLIC, DEVELOPMENT, HELD_OUT, LATIN, line, person
@@ -140,10 +143,33 @@ def test_a_miss_is_told_without_its_words() -> None:
 
 
 def test_every_style_comes_round_and_clean_frames_between() -> None:
-    first = list(itertools.islice(text.items(), 90))
+    first = list(itertools.islice(text.items(31), 90))
     assert {style for _, style in first} == {*STYLE_NAMES, CLEAN}
     assert len(set(first)) == len(first)
-    assert 10 <= sum(style == CLEAN for _, style in first) <= 25
+    assert sorted(number for number, style in first if style == CLEAN) == list(range(31))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data here")
+def test_clean_frames_are_distinct_many_and_of_other_people_in_each_half() -> None:
+    halves = {half: [frame.file for frame in clean_frames(half)] for half in (DEVELOPMENT, HELD_OUT)}
+    people = {half: {_person(name) for name in names} for half, names in halves.items()}
+    assert not people[DEVELOPMENT] & people[HELD_OUT]
+    for half, names in halves.items():
+        assert len(names) == len(set(names)) >= 300, "fewer say nothing of a hold rate of 1 %"
+        drawn_on = {_person(frame.file) for frame in frames(half)} - {""}
+        assert drawn_on <= people[half]
+        kinds = {Path(name.partition(":")[0]).suffix: frame for frame in clean_frames(half) for name in [frame.file]}
+        assert all(0 <= pixels(frame).min() < pixels(frame).max() <= 1 for frame in kinds.values())
+
+
+def _person(file: str) -> str:
+    """Whose a frame is, "" where no manifest says so."""
+    folder, _, name = file.partition(":")[0].partition("/")
+    path = SHARED / folder / "manifest.csv"
+    if not path.is_file():
+        return ""
+    with open(path, encoding="utf-8", newline="") as table:
+        return next((row.get("subject") or "" for row in csv.DictReader(table) if row["file"] == name), "")
 
 
 def test_boxes_and_text_are_areas_of_frames() -> None:

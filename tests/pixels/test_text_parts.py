@@ -1,4 +1,4 @@
-"""The parts of the look for text: grounds without it, ends of lines, sheets, pages, a second opinion."""
+"""The parts of the look for text: grounds without it, ends of lines, sheets, a second opinion."""
 
 from __future__ import annotations
 
@@ -9,43 +9,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
-from text_objects import SC, drawn, group_of, mask_of, save, texture, work
+from text_objects import drawn, mask_of, texture
 
-from gateway.errors import Hold
-from gateway.pixels import text_look
-from gateway.pixels.burned_in_text import BurnedInText
+from gateway.pixels import text_lines, text_look
 from gateway.pixels.text_boxes import continues, covered_share, gap_of
+from gateway.pixels.text_closer import Answer
 from gateway.pixels.text_ends import drawn_out
 from gateway.pixels.text_engine import Line, Sign, crop, engine
 from gateway.pixels.text_ground import blended, covered
 from gateway.pixels.text_judge import Judge, Kind
 from gateway.pixels.text_look import look
 from gateway.pixels.text_opinion import second_opinion
-from gateway.pixels.text_pages import is_page
 from gateway.pixels.text_sheet import SHEET_PX, read_lines
 from gateway.pixels.text_words import Hints, hints_of
 
 LINE = "ZZSYNTH LEAKTEST"
-REPORT = [
-    "RADIOLOGY REPORT",
-    "Patient: ZZSYNTH LEAKTEST",
-    "Findings: no change since the last study",
-    "The heart is of normal size",
-    "Signed by Dr Quastenflosser",
-]
 
 
 def unit(picture: NDArray[np.generic]) -> NDArray[np.float32]:
     return np.asarray(picture[..., None] / 255, np.float32)
-
-
-def report(lines: int = 12, shape: tuple[int, int] = (400, 560), ground: int = 255) -> NDArray[np.uint8]:
-    image = Image.new("L", shape[::-1], ground)
-    draw, face = ImageDraw.Draw(image), ImageFont.load_default(15)
-    for at in range(lines):
-        draw.text((20, 14 + at * 28), REPORT[at % len(REPORT)], font=face, fill=255 - ground)
-    return np.asarray(image).copy()
 
 
 @settings(max_examples=12, deadline=None)
@@ -187,6 +169,7 @@ def test_what_tesseract_reads_well_is_no_longer_doubtful(monkeypatch: pytest.Mon
         def read(self, image: NDArray[np.uint8], lines: list[Line]) -> list[tuple[str, float]]:
             return [("xqz", 0.4) for _ in lines]
 
+    monkeypatch.setattr(text_look, "answer_of", lambda *_: Answer.OPEN)
     frame = np.full((96, 256), 30, np.uint8)
     for (text, sure), kind in (
         (("", 0.0), Kind.UNCERTAIN),
@@ -195,7 +178,7 @@ def test_what_tesseract_reads_well_is_no_longer_doubtful(monkeypatch: pytest.Mon
         (("SOMEBODY", 0.9), Kind.TEXT),
         (("LEAKTEST", 0.4), Kind.HINT),
     ):
-        monkeypatch.setattr(text_look, "second_opinion", lambda _, said=(text, sure): said)
+        monkeypatch.setattr(text_lines, "second_opinion", lambda _, said=(text, sure): said)
         (hit,) = look(frame, Doubtful(), Judge(Hints(frozenset({"LEAKTE5T"}))))  # type: ignore[arg-type]
         assert hit.kind is kind
 
@@ -212,42 +195,3 @@ def test_scripts_that_nobody_here_reads_go_or_hold(text: str) -> None:
     for hit in look(frame, engine(), Judge(hints_of([]))):
         left[hit.place[0] : hit.place[2], hit.place[1] : hit.place[3]] = False
     assert not left.any()
-
-
-@pytest.mark.parametrize("ground", [255, 0])
-def test_a_page_of_text_is_told_from_an_image_with_text(ground: int) -> None:
-    places = [(10 + at * 28, 16, 34 + at * 28, 340) for at in range(12)]
-    assert is_page(report(ground=ground), places)
-    assert is_page(np.repeat(report(ground=ground)[..., None], 3, 2), places)
-    assert not is_page(report(ground=ground), places[:5])
-    image = report(ground=ground)
-    image[:, 400:] = np.clip(texture((400, 160), top=200), 0, 255)
-    assert not is_page(image, places)
-    assert not is_page(np.clip(texture((400, 560)), 0, 255).astype(np.uint8), places)
-
-
-def test_a_page_of_a_report_goes_whole_holds_or_loses_its_lines(tmp_path: Path) -> None:
-    """PS3.15 leaves no image in it: issue 4, item 5."""
-    from pydicom import dcmread
-
-    page = report()
-    clean = np.clip(texture(page.shape), 0, 255).astype(np.uint8)
-    path = save(tmp_path / "a.dcm", [clean, page], SC)
-    after = {}
-    for choice in ("redact", "lines"):
-        folder = tmp_path / choice
-        folder.mkdir()
-        (instance,) = group_of(folder, path)
-        stage = BurnedInText(report_page=choice)  # type: ignore[arg-type]
-        (step,) = stage.apply([instance], work(), stage.estimate([instance], work()))
-        after[choice] = dcmread(instance.candidate).pixel_array
-        assert np.array_equal(after[choice][0], clean)
-        assert step.counts.get("page", 0) == (choice == "redact")
-    assert np.unique(after["redact"][1]).size == 1
-    assert (after["lines"][1][:, 480:] == 255).all()
-    stage = BurnedInText(report_page="hold")
-    (instance,) = group_of(tmp_path, path)
-    with pytest.raises(Hold) as caught:
-        stage.apply([instance], work(), stage.estimate([instance], work()))
-    assert caught.value.reason == "report_in_pixels"
-    assert "frame 2" in str(caught.value)

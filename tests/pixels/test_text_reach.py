@@ -7,6 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from text_objects import mask_of, texture
 
+from gateway.pixels import text_look
+from gateway.pixels.text_closer import Answer
 from gateway.pixels.text_engine import Engine, Line, Sign, engine
 from gateway.pixels.text_ground import is_solid
 from gateway.pixels.text_judge import Judge, Kind
@@ -106,7 +108,10 @@ def test_letters_are_strokes_and_filled_shapes_are_none(sign: str, light: bool) 
         assert is_solid(np.repeat(grey[..., None], 3, 2).astype(np.uint8)) is solid
 
 
-def test_a_filled_shape_that_is_read_as_one_sign_is_no_text_and_many_signs_of_no_known_script_are() -> None:
+def test_a_filled_shape_that_is_read_as_one_sign_is_no_text_and_many_signs_of_no_known_script_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text_look, "answer_of", lambda *_: Answer.OPEN)
     picture = np.full((96, 256, 3), 30, np.uint8)
     picture[20:60, 40:90] = 240
     box = np.array([[30, 10], [100, 10], [100, 70], [30, 70]], np.float32)

@@ -8,14 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
+from pydicom import dcmread
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian, generate_uid
 
-from gateway.pixels import Instance, Work
+from gateway.pixels import Estimate, Instance, Work
+from gateway.pixels.burned_in_text import BurnedInText
 from gateway.policy import load_policy
 from gateway.settings import SHIPPED_POLICIES
+from gateway.study import Step
 
 PLANT = "ZZSYNTH LEAKTEST"
+SHAPE = (96, 256)
 CT, XA, RF, US, SC = (f"1.2.840.10008.5.1.4.1.1.{end}" for end in ("2", "12.1", "12.2", "6.1", "7"))
 
 
@@ -37,9 +41,7 @@ def texture(shape: tuple[int, int], seed: int = 7, top: int = 90) -> NDArray[np.
     return smooth + generator.normal(0, 2, shape)
 
 
-def drawn(
-    text: str = PLANT, shape: tuple[int, int] = (96, 256), value: float = 230, **how: object
-) -> NDArray[np.uint8]:
+def drawn(text: str = PLANT, shape: tuple[int, int] = SHAPE, value: float = 230, **how: object) -> NDArray[np.uint8]:
     """Texture with one line of text."""
     mask = mask_of(text, shape, **how)  # type: ignore[arg-type]
     return np.clip(texture(shape) * (1 - mask) + value * mask, 0, 255).astype(np.uint8)
@@ -79,8 +81,6 @@ def save(path: Path, frames: Sequence[NDArray[np.generic]], sop_class: str = CT,
 
 def group_of(folder: Path, *originals: Path) -> list[Instance]:
     """Instances whose candidates are copies without the identifying values."""
-    from pydicom import dcmread
-
     made = []
     for number, original in enumerate(originals):
         name = f"{number:04}"
@@ -97,3 +97,17 @@ def work() -> Work:
     from gateway.app.policy.registry import REGISTRY
 
     return Work(load_policy(SHIPPED_POLICIES / "research-basic.yaml", REGISTRY), bytes(32))
+
+
+def run(stage: BurnedInText, group: list[Instance]) -> tuple[Estimate, list[Step]]:
+    estimate = stage.estimate(group, work())
+    return estimate, stage.apply(group, work(), estimate)
+
+
+def stored(path: Path) -> NDArray[np.generic]:
+    return dcmread(path).pixel_array
+
+
+def ink_left(path: Path, ink: NDArray[np.bool_], original: NDArray[np.generic]) -> float:
+    """Share of the ink that is still what it was."""
+    return float((stored(path)[ink] == original[ink]).mean())
