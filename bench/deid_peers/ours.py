@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 import yaml
 
 from gateway.app.policy.registry import REGISTRY
+from gateway.app.workers import settle
 from gateway.errors import StudyError
 from gateway.header import scrub_file
 from gateway.policy import HeaderPolicy, load_policy
@@ -57,6 +58,7 @@ def clean_folder(
     errors: Counter[str] = Counter()
     with suppress(StudyError):  # tables are loaded when they are first needed, which is not what is measured
         scrub_file(files[0], target / files[0].name, policy=policy, pseudonyms=pseudonyms)
+    settle()  # as a worker does
     began, cpu = time.perf_counter(), time.process_time()
     for source in files:
         try:

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import mmap
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +30,8 @@ TAIL = "bytes:after-data-set"
 AFTER_END = "bytes after the data set"
 MAX_INFLATED_BYTES = 1 << 30
 IN_MEMORY_BYTES = 64 << 20
+KEPT_BYTES = 128 << 20  # of the files and leaves that are kept while one job is judged
+LEAF_BYTES = 400  # of one leaf's Python objects, about
 
 
 @dataclass(slots=True)
@@ -80,9 +85,47 @@ def open_buffer(path: Path) -> Buffer:
         return file.read() if size <= IN_MEMORY_BYTES else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
+@dataclass(slots=True)
+class _Kept:
+    """Scans by file and what tells that it did not change; `left` is how many bytes there is room for."""
+
+    scans: dict[tuple[object, ...], Scan] = field(default_factory=dict)
+    left: int = field(default_factory=lambda: KEPT_BYTES)
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("kept_scans", default=None)
+
+
+@contextmanager
+def scanning_once() -> Iterator[None]:
+    """Within it, each check gets the same scan of a file that did not change: nobody may change a `Scan`.
+
+    That holds for the first files of a job, up to `KEPT_BYTES`; the others are scanned for each check anew. What is
+    kept is forgotten at the end.
+    """
+    token = _KEPT.set(_Kept())
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
 def scan_file(path: Path, *, original: bool = False) -> Scan:
     """Scan a file. Raises OSError only: what is wrong with the bytes is in `malformed`, and they are in `tail`."""
-    return scan_bytes(open_buffer(path), original=original)
+    kept = _KEPT.get()
+    if kept is None:
+        return scan_bytes(open_buffer(path), original=original)
+    stat = path.stat()
+    key = (path, original, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    scan = kept.scans.get(key)
+    if scan is None:
+        scan = scan_bytes(open_buffer(path), original=original)
+        size = len(scan.file) + LEAF_BYTES * len(scan.leaves)
+        inflated = any(leaf.buffer is not scan.file for leaf in scan.leaves[:1])
+        if isinstance(scan.file, bytes) and not inflated and size <= kept.left:
+            kept.scans[key] = scan
+            kept.left -= size
+    return scan
 
 
 def scan_bytes(file: Buffer, *, original: bool = False) -> Scan:

@@ -89,8 +89,9 @@ _ROMANCE = (
     rf"|la)\s)?{NAMED})*,?\s+"
     rf"(?:n[º°.]\s?)?\d{{1,4}}(?!\d){_TAIL}"
 )
+# The look ahead asks once for the number behind a word, before every ending is tried at every letter of it.
 _GERMANIC = (
-    r"(?-i:[A-ZÄÖÜÅÆØ])[\wäöüßåæø.-]*(?:stra(?:ß|ss)e|str\.|gasse|allee|chaussee|weg|platz|damm|ufer|straat"
+    r"(?-i:[A-ZÄÖÜÅÆØ])(?=[\wäöüßåæø.-]*+\s+\d)[\wäöüßåæø.-]*(?:stra(?:ß|ss)e|str\.|gasse|allee|chaussee|weg|platz|damm|ufer|straat"
     r"|laan|gracht|plein"
     rf"|kade|singel|gatan|vägen|vej|gade|gata|veien|katu)\s+\d{{1,4}}\s?[a-z]?(?![\w,.]\d){_TAIL}"
 )

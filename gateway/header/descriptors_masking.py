@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gateway.header.descriptors_ages import old_ages_in
+from gateway.header.descriptors_cues import cues_in
 from gateway.header.descriptors_dates import dates_in
 from gateway.header.descriptors_folding import fold, is_ideographic
 from gateway.header.descriptors_houses import known_houses
@@ -29,7 +30,6 @@ from gateway.header.descriptors_own import OwnWords
 from gateway.header.descriptors_own_spans import own_spans
 from gateway.header.descriptors_patterns import forms_in
 from gateway.header.descriptors_people import people_in
-from gateway.header.descriptors_titles import cues_in
 from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import UNITS, Words
 
@@ -118,7 +118,9 @@ def _read(text: str, words: Words) -> Reading:
             forms.append((start, end))
     forms += known_houses(text, tokens, words)
     ages = [age for age in old_ages_in(text) if not any(start <= age[0] < end for start, end in forms)]
-    unknown = [span for span in _unknown_in(text, tokens, words) if not any(a <= span[0] < b for a, b, _ in ages)]
+    unknown = list(_unknown_in(text, tokens, words))
+    if ages:
+        unknown = [span for span in unknown if not any(a <= span[0] < b for a, b, _ in ages)]
     return Reading(tuple(tokens), cues_in(tokens), tuple(unknown), tuple(forms), tuple(ages))
 
 

@@ -183,9 +183,13 @@ class OwnWords:
 
     def _trait(self, token: str) -> Trait:
         folded = fold(token)
+        if token.isascii():  # of one spelling
+            weak = frozenset(self.weak.get(folded, ()))
+        else:
+            weak = frozenset(number for one in spellings(token) for number in self.weak.get(one, ()))
         found = Trait(
             self._is_strong(token),
-            frozenset(number for one in spellings(token) for number in self.weak.get(one, ())),
+            weak,
             len(token) == 1 and folded in self.initials,
             self._begins_number(folded),
             folded in self.phrases,

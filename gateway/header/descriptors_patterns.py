@@ -20,9 +20,9 @@ _TOP_LEVEL = "com|org|net|edu|gov|mil|info|health|hospital|clinic|int|eu|local|l
 _NATIONAL = "de|ch|at|fr|es|it|uk|nl|be|us|ca|au|jp|cn|kr|ru|pl|br|pt|se|no|dk|fi|cz|tr|in|mx|ar|intra|internal"
 
 _NET = (
-    r"[\w.+-]+@(?:[\w-]{2,}|[\w-]+(?=\.\w))(?:\.[\w-]+)*",
-    r"[\w.+-]+\s?@\s?[\w-]+(?:\.[\w-]{2,})+",  # "prior CT @ Riverside" is none
-    r"(?:https?|ftp|s?ftp|file|mailto|dicom|wado)[:]/{0,2}\S+",
+    r"[\w.+-]++@(?:[\w-]{2,}|[\w-]+(?=\.\w))(?:\.[\w-]+)*",
+    r"[\w.+-]++\s?@\s?[\w-]+(?:\.[\w-]{2,})+",  # "prior CT @ Riverside" is none
+    rf"(?:{by_initial(('https?', 'ftp', 'sftp', 'file', 'mailto', 'dicom', 'wado'))})[:]/{{0,2}}\S+",
     r"www\.[\w.-]+(?:/\S*)?",
     rf"(?<![\w.])(?:[\w-]+\.)+(?:{_TOP_LEVEL})(?![\w])(?:/\S*)?",
     rf"(?<![\w.])(?:[\w-]+\.)+[\w-]*[a-z]{{3}}[\w-]*\.(?:{_NATIONAL})(?!\w)(?:/\S*)?",
@@ -214,6 +214,10 @@ def forms_in(text: str) -> Iterator[tuple[int, int, bool]]:
     if not _has_numbers(text) and not (marked and _MAYBE_NET.search(text)):
         return
     for match in (_FORMS if marked else _NUMERIC).finditer(text):
+        if match.lastindex is None:  # without a group
+            if match[0] not in UID_dictionary:
+                yield *match.span(), False
+            continue
         span = next((match.span(name) for name in _NUMBERS_ONLY if match[name]), match.span())
         grouped = match["grouped"] or match["called"] or match["thrice"]
         if text[slice(*span)] in UID_dictionary or (grouped and _are_sizes(grouped, text[: span[0]])):

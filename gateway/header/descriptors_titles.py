@@ -8,58 +8,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from gateway.header.descriptors_cues import (
+    AUTHORED,
+    COMPANIONS,
+    DEGREES,
+    DOTTED_ONLY,
+    FOR,
+    NOT_A_NAME,
+    NURSES,
+    PARTICLES,
+    RELATIVES,
+    ROLES,
+    SHORT_TITLES,
+    SPLIT_TITLES,
+    TITLE_TAILS,
+    TITLES,
+)
 from gateway.header.descriptors_folding import fold
 from gateway.header.descriptors_tokens import Span, Token
 from gateway.header.descriptors_words import SHORT_LETTERS, Words
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-# Titles in any writing; those that are modalities or abbreviations too only as "Dr." or "Dr".
-_TITLES = _set(
-    """
-    prof professor profdr herr herrn frau fraulein mrs mme mlle madame monsieur senor senora senorita signor signora
-    dott dottssa dra srta schwester pfleger mister dhr mevr mevrouw drs doctor doktor docteur dottore dottoressa
-    professore dona доктор проф
-    """
-)
-_SHORT_TITLES = _set("dr mr ms miss sr sra hr fr m mw")
-_DOTTED_ONLY = _set("sr sra hr fr m mw")
-_TITLE_TAILS = _set("dr med habil phil univ dent prof rer nat ra ssa na")
-_SPLIT_TITLES = _set("sig dott prof sr dr")  # Sig.ra, Dott.ssa, Prof.ssa, Sr.a
-PARTICLES = _set("von van vom zu der den de del della di da do dos du la le ten ter al el bin ben ibn abu af av und")
-_NOT_A_NAME = _set(
-    """
-    a an and are as at by for from has have in is of on or requests said says sent the to was wants who will with
-    mit hat ist und bittet wurde zur zum nach et avec est a le y con es e i w without no not
-    """
-)
-AUTHORED = _set(
-    """
-    by per tech technologist technician mtra mta op operator initials radiographer radiologist performedby readby
-    orderedby durch von par por da
-    """
-)
-FOR = _set("for patient pt pat name patientin by of from signed")
-_NURSES = _set("rn lpn lvn arnp crna cna")  # before a name; others behind one
-_DEGREES = _set("rt rn md do mbbs phd np pa crna rdms rvt cnmt frcr facr msc bsc")
-RELATIVES = _set(
-    "mother father mom dad wife husband spouse partner son daughter sister brother guardian parent grandmother "
-    "grandfather aunt uncle cousin niece nephew fiance fiancee carer caregiver kin nok "
-    "mutter vater ehefrau ehemann madre padre mere epoux epouse moeder vader"
-)
-# Capitalised behind "by" or "per", and yet no name.
-_ROLES = _set(
-    """
-    radiologist radiology physician surgeon doctor nurse technologist technician technique protocol request
-    requested order ordered clinic clinician family patient parents mother father report referring referral
-    department emergency consultant ward service team neurology neurosurgery oncology cardiology orthopedics surgery
-    gastroenterology urology the
-    """
-)
-_CUES = _TITLES | _SHORT_TITLES | _SPLIT_TITLES | _NURSES | AUTHORED | FOR | RELATIVES
 _LETTERS = re.compile(r"[^\W\d_]+")
 _FEMININE_TAIL = re.compile(r"\.\s?(?:ra|ssa|na|a)(?![^\W_])", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s(?![^\W_])", re.IGNORECASE)
@@ -68,11 +36,6 @@ LABEL_GAP = re.compile(r"[ \t]*[:=]?[ \t]*")
 CLOSE = re.compile(r"[ \t.,]{0,3}")
 _BEFORE_NUMBER = re.compile(r"[ \t]+\d")  # a date, mostly
 MAX_NAME_TOKENS = 3
-
-
-def cues_in(tokens: Sequence[Token]) -> tuple[int, ...]:
-    """The numbers of the tokens that may say who somebody is: titles, "by", "for" and their like, initials."""
-    return tuple([at for at, token in enumerate(tokens) if len(token.text) == 1 or fold(token.text) in _CUES])
 
 
 def named_by_context(
@@ -97,7 +60,9 @@ def named_by_context(
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=False)
             if folded in RELATIVES and index + 1 < len(tokens):
                 yield from _relative(text, tokens, index + 1, masked, words)
-        elif folded in _NURSES and _is_nurse(text, tokens, index, words):
+        elif folded in COMPANIONS and index + 1 < len(tokens):
+            yield from _relative(text, tokens, index + 1, masked, words)
+        elif folded in NURSES and _is_nurse(text, tokens, index, words):
             yield from _behind_title(text, tokens, index, masked, words)
 
 
@@ -125,23 +90,23 @@ def _is_nurse(text: str, tokens: Sequence[Token], index: int, words: Words) -> b
 
 def _is_title(text: str, token: Token) -> bool:
     folded = fold(token.text)
-    if folded in _TITLES:
+    if folded in TITLES:
         return True
-    if folded in _SPLIT_TITLES and _FEMININE_TAIL.match(text, token.end):
+    if folded in SPLIT_TITLES and _FEMININE_TAIL.match(text, token.end):
         return True
-    if folded not in _SHORT_TITLES:
+    if folded not in SHORT_TITLES:
         return False
-    return text[token.end : token.end + 1] == "." or (folded not in _DOTTED_ONLY and token.text.istitle())
+    return text[token.end : token.end + 1] == "." or (folded not in DOTTED_ONLY and token.text.istitle())
 
 
 def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[int], words: Words) -> Iterator[Span]:
     """The title and up to three parts of a name; more of them only while they are unknown or could be names."""
     at = index + 1
-    while at < len(tokens) and _close(text, tokens, at) and fold(tokens[at].text) in _TITLE_TAILS:
+    while at < len(tokens) and _close(text, tokens, at) and fold(tokens[at].text) in TITLE_TAILS:
         at += 1
     found = 0
     title = tokens[index].text  # in capitals they are modalities too, and "by MS." ends a sentence
-    named = fold(title) not in _SHORT_TITLES or not title.isupper() or len(title) == 1
+    named = fold(title) not in SHORT_TITLES or not title.isupper() or len(title) == 1
     while at < len(tokens) and found < MAX_NAME_TOKENS and _close(text, tokens, at):
         token = tokens[at]
         folded = fold(token.text)
@@ -151,7 +116,7 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
         first = (
             not found
             and token.text.isalpha()
-            and folded not in _NOT_A_NAME
+            and folded not in NOT_A_NAME
             and (named or (folded in words.ambiguous and (token.text.isupper() or not words.is_core(folded))))
         )
         more = (
@@ -238,13 +203,14 @@ def _initials_alone(text: str, tokens: Sequence[Token], index: int, words: Words
 def _closes_a_name(text: str, tokens: Sequence[Token], at: int, *, surely: bool) -> bool:
     """True for the Major of "by Unknown Major RT(R)", "mother Unknown Major": a degree or the end is behind it."""
     named = surely or fold(tokens[at - 2].text) in RELATIVES
-    degree = at + 1 < len(tokens) and tokens[at + 1].text.isupper() and fold(tokens[at + 1].text) in _DEGREES
+    degree = at + 1 < len(tokens) and tokens[at + 1].text.isupper() and fold(tokens[at + 1].text) in DEGREES
     ends = at + 1 == len(tokens) or text[tokens[at].end : tokens[at].end + 1] in (".", ",", ";", ")", "\r", "\n")
     return named and (degree or ends)
 
 
 def _relative(text: str, tokens: Sequence[Token], at: int, masked: set[int], words: Words) -> Iterator[Span]:
-    """Hope of "daughter Hope" and of "NOK: Hope Unknown": a word that people bear, written like a name."""
+    """Hope of "daughter Hope", of "NOK: Hope Unknown" and of "nurse Hope": a word that people bear, written like a
+    name."""
     token = tokens[at]
     folded = fold(token.text)
     named = token.text.istitle() and folded in words.ambiguous and not words.is_core(folded)
@@ -270,9 +236,9 @@ def _named_behind(
             return
         if token.start not in masked:
             borne = folded in words.ambiguous or not words.is_core(folded)
-            first = surely and folded not in _ROLES and borne
+            first = surely and folded not in ROLES and borne
             part = words.is_part(folded) and folded not in words.ambiguous  # Chest of "by Unknown Chest"
-            last = found and folded not in _ROLES and not part and _closes_a_name(text, tokens, at, surely=surely)
+            last = found and folded not in ROLES and not part and _closes_a_name(text, tokens, at, surely=surely)
             if not (last or _could_be_borne(text, token, words) if found else first):
                 return
             yield token.start, token.end

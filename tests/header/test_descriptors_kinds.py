@@ -61,6 +61,9 @@ def test_what_identifies_by_its_form_or_its_place_goes(text: str, left: str) -> 
         ("from Queen Zzaide Infirmary. Hematuria, pain", "from. Hematuria, pain"),
         ("from St. Zzaide Infirmary", "from"),
         ("j.doe@host and j.doe @ mail.example.com", "and"),
+        ("Biopsy, assist Hope", "Biopsy, assist"),
+        ("Interpreter: Rose", "Interpreter"),
+        ("scrub nurse Faith, 2 views", "scrub nurse, 2 views"),
     ],
 )
 def test_what_stands_behind_labels_titles_and_marks_goes(text: str, left: str) -> None:
@@ -78,6 +81,12 @@ def test_what_stands_behind_labels_titles_and_marks_goes(text: str, left: str) -
         "W: 350-2000",
         "near miss lesion",
         "Mother Breast cancer",
+        "Ventricular Assist Device",
+        "Assist Control Mode",
+        "assist Pump Mark II",
+        "Nurse Station",
+        "Resident Head CT",
+        "nurse to repeat",
         "View: Hand, L",
         "CT HEAD, W",
         "Outside Hospital CT",
