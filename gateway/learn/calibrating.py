@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -94,7 +94,7 @@ def calibrate(
         raise UsageError(str(error)) from None
     if card.role != "attacker":
         raise UsageError(f"{name} is an {card.role}'s card; impostors belong to an attacker's")
-    _must_be_free(card, new_name or name, target)
+    must_be_free(card, new_name or name, target)
     parts = [
         cohort.of([one for one in cohort.subjects if people_hash(cohort.name, one) not in seen]) for cohort in cohorts
     ]
@@ -122,19 +122,23 @@ def calibrate(
         files[target.weights / made.weights.file] = weights.read_bytes()
     for part_of in card.trained_on:
         files[target.people / part_of.people_file] = (folder.people / part_of.people_file).read_bytes()
+    return Calibrated(made, write_card(made, files, target), left_out)
+
+
+def write_card(card: Card, files: Mapping[Path, bytes], target: CardFolder) -> Path:
+    """The card's own file, after those that it names; where it lies."""
     document = yaml.safe_dump(
-        made.model_dump(mode="json", exclude_defaults=True), sort_keys=False, width=110, allow_unicode=True
+        card.model_dump(mode="json", exclude_defaults=True), sort_keys=False, width=110, allow_unicode=True
     )
-    path = target.cards / f"{made.name}.yaml"
-    files[path] = document.encode()  # the last: it names the others
-    for file, contents in files.items():
+    path = target.cards / f"{card.name}.yaml"
+    for file, contents in {**files, path: document.encode()}.items():
         make_folder(file.parent)
         with writing(file) as out:
             out.write(contents)
-    return Calibrated(made, path, left_out)
+    return path
 
 
-def _must_be_free(card: Card, name: str, target: CardFolder) -> None:
+def must_be_free(card: Card, name: str, target: CardFolder) -> None:
     """A shipped card goes before a site's of its name, and a card that stands is not overwritten by another one."""
     if target != SHIPPED and (SHIPPED.cards / f"{name}.yaml").is_file() and card.imported is None:
         raise UsageError(f"a card called {name} ships, and goes before a site's; give the calibrated one a --name")

@@ -12,6 +12,7 @@ from gateway.pixels.documents import Documents
 from gateway.pixels.estimates import run_stage
 from gateway.pixels.hidden import HiddenPixels
 from gateway.pixels.lesion_preserving import LesionPreserving
+from gateway.pixels.resynthesize import Resynthesize
 from gateway.pixels.stage import Estimate, Instance, Scope, Stage, Work
 from gateway.pixels.transcode import Transcode
 
@@ -21,6 +22,7 @@ STAGES: dict[str, type] = {
     "documents": Documents,
     "hidden_pixels": HiddenPixels,
     "lesion_preserving": LesionPreserving,
+    "resynthesize": Resynthesize,
     "transcode": Transcode,
 }
 

@@ -1,7 +1,7 @@
 """Runs one stage on one group of instances, with what it estimates stored before it is used.
 
 An estimate is named by everything it follows from: bytes of the originals and of the candidates that it saw, stage,
-version, parameters and seed. A folder of two files, published whole: readers see all of it or nothing.
+version, parameters, level and seed. A folder of two files, published whole: readers see all of it or nothing.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ def _digest(name: str, stage: Stage, group: Sequence[Instance], work: Work) -> s
         "policy": work.policy.digest,
         "seed": hashlib.sha256(work.seed).hexdigest(),
     }
+    if work.level is not None:  # what one level estimated is nothing to another
+        head["level"] = work.level
+    if work.follow_up:
+        head["follow_up"] = True
     digest = hashlib.sha256(canonical_json(head))
     for instance in group:
         for path in (instance.original, instance.candidate):

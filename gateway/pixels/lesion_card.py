@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from models.cards import SHIPPED, Card, CardError, CardFolder, find_card, weights_of
+from gateway.pixels.stage_card import Folders, Kind, checked, weights_file
+from models.cards import Card
 
 if TYPE_CHECKING:
     from models.lesion_anonymiser import Domain, LesionParts
 
-ALGORITHM = "lesion_diffusion"
-Folders = tuple[CardFolder, ...]
+KIND = Kind("lesion_diffusion", "lesion anonymiser")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,36 +28,10 @@ class AtWork:
         return self.card.weights.sha256 if self.card.weights else ""
 
 
-def folders_of(models: Path | None) -> Folders:
-    """Where cards are looked for: what ships, then a site's own folder."""
-    return (SHIPPED, CardFolder.flat(models)) if models is not None else (SHIPPED,)
-
-
-def card_faults(name: str, folders: Folders) -> Iterator[tuple[str, str]]:
-    """Why a policy cannot name this card, with hints."""
-    try:
-        card, folder = _checked(name, folders)
-        weights_of(card, folder)
-    except CardError as error:
-        yield str(error), "see `models/cards` and HOME/models"
-        return
-    if find_spec("torch") is None:
-        yield "learned stages need torch, which is not installed here", "pip install 'deid-gateway[learn]'"
-
-
 def at_work(name: str, folders: Folders) -> AtWork:
     """Raises CardError for a card that is absent, past its date, another one's, or without its weights."""
-    card, _ = _checked(name, folders)
+    card, _ = checked(name, folders, KIND)
     return _opened(name, folders, card.model_dump_json())
-
-
-def _checked(name: str, folders: Folders) -> tuple[Card, CardFolder]:
-    card, folder = find_card(name, folders, today=datetime.now(UTC).date())
-    if card.role != "anonymiser" or card.algorithm != ALGORITHM:
-        raise CardError(f"the card {name} is no lesion anonymiser's (role anonymiser, algorithm {ALGORITHM})")
-    if card.weights is None:
-        raise CardError(f"the card {name} has no weights")
-    return card, folder
 
 
 @lru_cache(maxsize=2)
@@ -70,9 +40,6 @@ def _opened(name: str, folders: Folders, _card: str) -> AtWork:
 
     from models.lesion_anonymiser import domain_of, parts_of
 
-    card, folder = _checked(name, folders)
-    path = weights_of(card, folder)
-    if path is None:
-        raise CardError(f"the card {name} has no weights")
-    tensors = load_file(path)
+    card, folder = checked(name, folders, KIND)
+    tensors = load_file(weights_file(card, folder))
     return AtWork(card, parts_of(card, tensors), domain_of(card, tensors))

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
 from gateway.pixels.deface_study import Pixels
+from gateway.pixels.keyed_noise import keyed_noise
 from gateway.pixels.lesion_card import AtWork
 from gateway.pixels.lesion_masks import Mask
-from gateway.pixels.lesion_noise import keyed_noise
 from gateway.pixels.lesion_study import Survey, same_grid
 from gateway.pixels.stage import Instance
 from gateway.volumes import Plane, Stack, Turn, read, tilt, upright

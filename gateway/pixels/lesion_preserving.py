@@ -20,11 +20,13 @@ from pydantic import StringConstraints
 from gateway.durable import writing
 from gateway.errors import Hold
 from gateway.frames import EncodedImage, replace_frames
-from gateway.pixels.lesion_card import Folders, at_work, card_faults, folders_of
-from gateway.pixels.lesion_header import changes_of
+from gateway.pixels.anatomy_shown import header_of, shown_in
+from gateway.pixels.generated_header import Generated, changes_of
+from gateway.pixels.lesion_card import KIND, at_work
 from gateway.pixels.lesion_make import make
-from gateway.pixels.lesion_study import header_of, shown_in, survey
+from gateway.pixels.lesion_study import survey
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
+from gateway.pixels.stage_card import Folders, card_faults, folders_of
 from gateway.policy import Policy
 from gateway.policy.document import Faulty
 from gateway.study import Step
@@ -63,7 +65,7 @@ class LesionPreserving:
 
     def misfits(self, _policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
         """Why this stage cannot work in a policy, with hints."""
-        yield from card_faults(self.card, folders)
+        yield from card_faults(self.card, folders, KIND)
 
     def describe(self) -> str:
         lesion = {
@@ -126,6 +128,17 @@ class LesionPreserving:
                 steps.append(Step(NAME, self.VERSION))
         return steps
 
+    def _generated(self, facts: Mapping[str, Any]) -> Generated:
+        lesion = "the original's voxels" if self.lesion == "exact" else "decoded from a latent of the original"
+        return Generated(
+            stage=NAME,
+            card=facts["card"],
+            sha256=facts["sha256"],
+            what="Anatomy around the lesion",
+            done="Replaced the anatomy around a lesion by generated anatomy",
+            more=f"lesion: {lesion}",
+        )
+
     def _replace(self, instance: Instance, entry: Mapping[str, Any], estimate: Estimate) -> Step:
         generated = estimate.arrays[STORED + entry["sequence"]]
         kept = np.asarray(estimate.arrays[KEPT + entry["sequence"]], np.bool_)
@@ -135,9 +148,7 @@ class LesionPreserving:
             target = Path(file.name)
             if sorted(slices) != list(range(image.frames)):
                 raise Hold("pixels_unreadable", at=f"{instance.name}: frames are not those of the original")
-            changes = changes_of(
-                image.dataset, estimate.facts["card"], estimate.facts["sha256"], exact=self.lesion == "exact"
-            )
+            changes = changes_of(image.dataset, self._generated(estimate.facts))
             frames = _frames(image, slices, generated, kept, counts)
             replace_frames(instance.candidate, target, frames, changes)
             _must_keep(image, target, slices, kept, instance.name)

@@ -9,26 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pydicom
 from pydicom.dataset import Dataset
-from pydicom.errors import InvalidDicomError
 from scipy import ndimage
 
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
+from gateway.pixels.anatomy_shown import FAILURES, shown_in
 from gateway.pixels.lesion_masks import SEGMENTATION, STRUCTURES, Drawn, Mask, from_segmentation, from_structures
 from gateway.pixels.lesion_sequences import sequence_of
 from gateway.pixels.stage import Instance
 from gateway.volumes import Stack, planes_of, sort
 
-SHOWS = (  # pictures, shapes, words and measures of the anatomy that is replaced
-    *("Rows", "ROIContourSequence", "SurfaceSequence", "TrackSetSequence", "EncapsulatedDocument", "ContentSequence"),
-    *("GraphicAnnotationSequence", "DeformableRegistrationSequence", "FiducialSetSequence", "DVHSequence"),
-)
-RAW = frozenset({"1.2.840.10008.5.1.4.1.1.66", "1.2.840.10008.5.1.4.1.1.4.2"})  # raw data, spectroscopy
 TOUCHED = 0.25
 SAME_PLACE = 0.05  # of a voxel, at every corner of the grid
-FAILURES = (OSError, EOFError, ValueError, TypeError, AttributeError, LookupError, NotImplementedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +35,6 @@ class Survey:
     lesions: dict[str, Mask]
     kept: frozenset[int]
     uncovered: dict[int, str]
-
-
-def shown_in(headers: Sequence[Dataset]) -> list[int]:
-    """Numbers of the objects that show, draw or describe anatomy."""
-    return [
-        number
-        for number, header in enumerate(headers)
-        if str(header.get("SOPClassUID", "")) in RAW or any(keyword in header for keyword in SHOWS)
-    ]
 
 
 def survey(
@@ -183,11 +167,3 @@ def _frames(header: Dataset) -> int:
 
 def _count(stack: Stack, number: int) -> int:
     return sum(plane.instance == number for plane in stack.planes)
-
-
-def header_of(instance: Instance) -> Dataset:
-    """As it was received, without pixels. Raises Hold("pixels_unreadable")."""
-    try:
-        return pydicom.dcmread(instance.original, stop_before_pixels=True, force=True)
-    except (*FAILURES, InvalidDicomError):
-        raise Hold("pixels_unreadable", at=instance.name) from None

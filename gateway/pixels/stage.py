@@ -40,12 +40,16 @@ class Instance:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a stage works with. `seed`: 32 bytes keyed by project, study and stage; nobody without the key has it.
-    `models`: a folder of cards of the site's own, beside those that ship.
+    `models`: a folder of cards of the site's own, beside those that ship. `level`: how strongly the stage that the
+    policy's `escalate` names works this time, as its levels say it; None for every other stage, and for a stage that
+    goes by its own parameters. `follow_up`: another study of this person, in this project, left before this one.
     """
 
     policy: Policy
     seed: bytes
     models: Path | None = None
+    level: float | None = None
+    follow_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)

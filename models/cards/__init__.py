@@ -4,7 +4,7 @@
 weights, or past its date does not load (DESIGN.md section 4).
 """
 
-from models.cards.card import Card, CardError, Imported, Impostors, Published, TrainedOn, Weights
+from models.cards.card import Calibration, Card, CardError, Imported, Impostors, Published, Risk, TrainedOn, Weights
 from models.cards.folder import (
     SHIPPED,
     CardFolder,
@@ -15,15 +15,20 @@ from models.cards.folder import (
     read_people,
     weights_of,
 )
+from models.cards.limits import DomainLimits, Outside
 
 __all__ = [
     "SHIPPED",
+    "Calibration",
     "Card",
     "CardError",
     "CardFolder",
+    "DomainLimits",
     "Imported",
     "Impostors",
+    "Outside",
     "Published",
+    "Risk",
     "TrainedOn",
     "Weights",
     "find_card",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 NAME = r"[a-z0-9][a-z0-9.-]{0,63}"
@@ -47,6 +47,47 @@ class Impostors(_Strict):
     sha256: Sha256
     people: Annotated[int, Field(ge=1)]
     metric: str
+
+
+class Risk(_Strict):
+    """At one `level` (quantile r): rank-1 of the worst attack and its one-sided upper bound."""
+
+    level: Annotated[float, Field(gt=0, lt=1)]
+    rank1: Annotated[float, Field(ge=0, le=1)]
+    upper: Annotated[float, Field(ge=0, le=1)]
+
+
+class Calibration(_Strict):
+    """Which level of an anonymiser gives which risk, on people whom neither it nor the attacker was trained on.
+
+    `people` were judged among `gallery` of them, by attackers that started from the card `attacker` and were trained at
+    each level on `auxiliary` other people; `cohort_sha256` says who all of them were. `domain`: between which limits
+    the statistics of the judged pictures lie: elsewhere nothing is promised. Levels are sorted, the weakest first.
+    """
+
+    cohort: Text
+    cohort_sha256: Sha256
+    synthetic: bool
+    people: Annotated[int, Field(ge=1)]
+    auxiliary: Annotated[int, Field(ge=1)]
+    attacker: Name
+    gallery: Annotated[int, Field(ge=2)]
+    confidence: Annotated[float, Field(gt=0.5, lt=1)]
+    on: date
+    levels: Annotated[tuple[Risk, ...], Field(min_length=1)]
+    domain: Annotated[Mapping[str, tuple[float, float]], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _falls(self) -> Calibration:
+        """Levels fall, and a stronger one never has the greater bound: a policy reads the list in this order."""
+        pairs = list(zip(self.levels, self.levels[1:], strict=False))
+        if any(weak.level <= strong.level or weak.upper < strong.upper for weak, strong in pairs):
+            raise ValueError("levels go from the weakest to the strongest, and their bounds do not rise")
+        return self
+
+    def meeting(self, target_rank1: float) -> tuple[float, ...]:
+        """Levels whose bound keeps the target, the weakest first."""
+        return tuple(one.level for one in self.levels if one.upper <= target_rank1)
 
 
 class Published(_Strict):
@@ -100,6 +141,7 @@ class Card(_Strict):
     imported: Imported | None = None
     trained_on: tuple[TrainedOn, ...] = ()
     impostors: Impostors | None = None
+    calibration: Calibration | None = None
     metrics: Mapping[str, str | float | int] = Field(default_factory=dict)
     intended_use: Text
     limits: Text

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.cards import Card, CardError
+from models.cards import Card, CardError, DomainLimits, Outside
 from models.lesion_anonymiser.generation import DECODED, batches
 from models.lesion_anonymiser.parts import LesionParts
 from models.lesion_anonymiser.preparation import Prepared
@@ -23,11 +23,10 @@ from models.lesion_anonymiser.study import NotAnonymised
 BINS = 32
 DOME_MM = 10.0
 BRIGHT = 0.3  # of the card's scale
-SLACK = 0.25  # by which limits are wider than the quantile: training studies are few
 QUANTILE = 0.99
 ONE_SIDED = ("histogram", "reconstruction", "spacing")  # only too much is wrong: fine voxels are averaged
 AXES = ("z", "y", "x")
-PREFIX, HISTOGRAMS = "domain ", "domain.histograms"
+HISTOGRAMS = "domain.histograms"
 
 
 class OutOfDomain(NotAnonymised):
@@ -37,14 +36,6 @@ class OutOfDomain(NotAnonymised):
         said = "; ".join(f"{one.statistic} is not within {one.low:.4g} to {one.high:.4g}" for one in outside)
         super().__init__(f"the study is not of the kind that the card was trained on: {said}")
         self.outside = tuple(outside)
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    statistic: str
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +50,12 @@ class Domain:
     @classmethod
     def fitted(cls, measured: Sequence[Mapping[str, float]], histograms: Tensor, quantile: float = QUANTILE) -> Domain:
         """From the statistics of training studies. Raises ValueError for none."""
-        if not measured or not 0.5 < quantile <= 1:
-            raise ValueError("a domain needs studies, and a quantile above a half")
-        limits = {}
-        for name in measured[0]:
-            values = np.array([one[name] for one in measured])
-            if name.startswith(ONE_SIDED):
-                limits[name] = (0.0, float(np.quantile(values, quantile)) * (1 + SLACK))
-            else:
-                low, high = np.quantile(values, [(1 - quantile) / 2, (1 + quantile) / 2])
-                limits[name] = (float(low) / (1 + SLACK), float(high) * (1 + SLACK))
-        return cls(limits, histograms, quantile, len(measured))
+        found = DomainLimits.fitted(measured, ONE_SIDED, quantile)
+        return cls(found.limits, histograms, quantile, found.studies)
 
     def outside(self, measured: Mapping[str, float]) -> tuple[Outside, ...]:
         """Every statistic beyond its limits. One that cannot be a number is out."""
-        return tuple(
-            Outside(name, value, *self.limits[name])
-            for name, value in measured.items()
-            if name in self.limits and not self.limits[name][0] <= value <= self.limits[name][1]
-        )
+        return self._limits().outside(measured)
 
     def must_hold(self, measured: Mapping[str, float]) -> None:
         """Raises OutOfDomain."""
@@ -86,23 +64,18 @@ class Domain:
 
     def parameters(self) -> dict[str, str | int | float | bool | tuple[float, ...]]:
         """For a card, beside the tensor HISTOGRAMS."""
-        said: dict[str, str | int | float | bool | tuple[float, ...]] = {
-            "domain_quantile": self.quantile,
-            "domain_studies": self.studies,
-        }
-        return said | {PREFIX + name: pair for name, pair in self.limits.items()}
+        return self._limits().parameters()
+
+    def _limits(self) -> DomainLimits:
+        return DomainLimits(self.limits, self.quantile, self.studies)
 
 
 def domain_of(card: Card, tensors: Mapping[str, Tensor]) -> Domain:
     """Raises CardError for a card without a domain: it would take anything."""
-    limits = {}
-    for name, value in card.parameters.items():
-        if name.startswith(PREFIX) and isinstance(value, tuple) and len(value) == 2:
-            limits[name.removeprefix(PREFIX)] = (value[0], value[1])
-    quantile, studies = card.parameters.get("domain_quantile"), card.parameters.get("domain_studies")
-    if not limits or HISTOGRAMS not in tensors or quantile is None or studies is None:
+    found = DomainLimits.of(card)
+    if HISTOGRAMS not in tensors:
         raise CardError(f"{card.name} does not say what it was trained on (domain): train it again")
-    return Domain(limits, tensors[HISTOGRAMS].float(), float(quantile), int(studies))  # type: ignore[arg-type]
+    return Domain(found.limits, tensors[HISTOGRAMS].float(), found.quantile, found.studies)
 
 
 def histogram(mapped: np.ndarray[tuple[int, ...], np.dtype[np.float32]], prep: Prepared) -> Tensor:

@@ -15,6 +15,7 @@ ENTRIES: dict[str, str] = {
     "resynthesis-chest-1": "models.train.resynthesis",
     "onestep-chest-1": "models.train.onestep",
     "lesion-brain-coarse-1": "models.train.lesion_coarse",
+    "chest-resynth-small-1": "models.train.chest_resynth_small",
 }
 
 

@@ -20,8 +20,6 @@ from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "reid-chest-1"
 LICENCE = "As the people it was trained on allow; it holds traces of them"
-# Strong in exposure, noise and blur: another machine must not be another person.
-STRENGTH = Strength(rotate=8.0, scale=0.1, shift=0.06, warp=0.01, gamma=0.6, contrast=0.4, noise=0.2, blur=0.5)
 Figures = dict[str, str | float | int]
 
 
@@ -59,24 +57,25 @@ def reid_stage(line: Line) -> ReidEncoder:
     line.fresh(1)
     network = ReidEncoder(line.plan.reid).to(line.where)
     people = torch.unique(line.fitted.who)
-    held = _held(line.held)
-    line.run("reid", network, line.plan.reid_steps, people, line.plan.people, _loss(line.fitted), held)
+    plan, held = line.plan, _held(line.held, line.plan.takes)
+    loss = _loss(line.fitted, plan.takes)
+    line.run("reid", network, plan.reid_steps, people, plan.people, loss, held, plan.reid_rate)
     network.zero_grad()
     return network.requires_grad_(requires_grad=False)
 
 
-def _loss(material: Material) -> Loss:
+def _loss(material: Material, takes: Strength) -> Loss:
     def loss(network: nn.Module, people: Tensor, generator: torch.Generator, _epoch: int) -> Tensor:
         rows = material.two_each(people, generator)
-        x = vary(standard(material.x[rows].float()), STRENGTH, generator)
+        x = vary(standard(material.x[rows].float()), takes, generator)
         where = next(network.parameters()).device
         return identity_loss(network(x.to(where)).identity_bd.float(), material.who[rows].to(where))
 
     return loss
 
 
-def _held(material: Material) -> HeldLoss:
-    loss = _loss(material)
+def _held(material: Material, takes: Strength) -> HeldLoss:
+    loss = _loss(material, takes)
     people = torch.unique(material.who)
 
     def held(network: nn.Module) -> float:

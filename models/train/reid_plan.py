@@ -21,12 +21,15 @@ from models.reid_encoder import SMALL as SMALL_REID
 from models.reid_encoder import ReidConfig
 from models.resynthesis import SMALL as SMALL_PICTURE
 from models.resynthesis import ResynthesisConfig
+from models.train.augmentations import Strength
 from models.train.lesion_stages import HeldLoss, Loss, Stage, device, run_stage
 from models.train.reid_material import Material, apart, gathered, known_findings
 from models.train.trained import Options, Tick
 
 FITTED = 0.85  # of the people; the others stop the training early
 HELD_SEED = 30_001
+# Strong in exposure, noise and blur: another machine must not be another person.
+TAKES = Strength(rotate=8.0, scale=0.1, shift=0.06, warp=0.01, gamma=0.6, contrast=0.4, noise=0.2, blur=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class AdjustablePlan:
     `levels` that r is drawn from, so that one model serves all; `sampled` steps of the card, `pairs` of noise and
     picture that the teacher makes with `teacher_steps` for the student of one step. `density`: limits of the mask.
     `confuse`: weight of the opponent that reads identity from Q_sem; 0 is the paper's literal objective.
+    `takes`: how other takes of a picture differ for the re-identification network; `reid_rate` is its own, a
+    transformer that is taught who is who stands still at that of the others.
     `stable_diffusion`: folder of weights that U-Net and autoencoder begin with (with vae_steps 0 the latter stays).
     """
 
@@ -51,6 +56,8 @@ class AdjustablePlan:
     people: int = 24
     batch: int = 32
     rate: float = 1e-3
+    reid_rate: float = 1e-3
+    takes: Strength = TAKES
     average: float = 0.998
     evaluate_every: int = 200
     patience: int = 8
@@ -113,7 +120,15 @@ class Line:
         return self.options.seed
 
     def run(
-        self, name: str, network: nn.Module, steps: int, rows: Tensor, batch: int, loss: Loss, held: HeldLoss
+        self,
+        name: str,
+        network: nn.Module,
+        steps: int,
+        rows: Tensor,
+        batch: int,
+        loss: Loss,
+        held: HeldLoss,
+        rate: float | None = None,
     ) -> None:
         """One stage, in place; its checkpoint lies beside the entry's, under the digest of people and plan."""
         plan = self.plan
@@ -124,7 +139,7 @@ class Line:
             loss=loss,
             held_loss=held,
             batch=batch,
-            rate=plan.rate,
+            rate=plan.rate if rate is None else rate,
             average=max(min(plan.average, 1 - 20 / max(steps, 1)), 0.0),
             evaluate_every=plan.evaluate_every,
             patience=plan.patience,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from models.cards import Card
 from models.cohorts import Cohort
 from models.resynthesis import ALGORITHM, AdjustableParts, parts_of
+from models.resynthesis.domain import fitted
 from models.train.decoupling import codec_stage, judged_partition, semantics_stage
 from models.train.lesion_stages import device
 from models.train.reid import LICENCE, Figures, figures, reid_stage
@@ -20,6 +21,7 @@ from models.train.resynthesis_stages import joint_stage, vae_stage
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "resynthesis-chest-1"
+VIEWS = "AP,PA"  # View Position, where a header states it
 
 
 def train(cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Trained:
@@ -62,7 +64,7 @@ def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Coho
         trained_on=trained_on,
         intended_use="Makes frontal chest films anew from what is left when the identifying part is blocked, and from "
         "semantics without identity; a stage of the gateway, behind its gate. The level r is no privacy level.",
-        limits="Not calibrated: which r gives which risk is to be measured on people of the site. Generated anatomy is "
+        limits="Which r gives which risk is measured by calibration, on people of the site. Generated anatomy is "
         "nobody's: not for diagnosis, nor for measures, nor for change between visits.",
         licence=LICENCE,
         source=f"trained here: deid-gateway train {name}, at most {' + '.join(map(str, steps))} steps, "
@@ -73,4 +75,7 @@ def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Coho
     found: Figures = {f"re-identification: {key}": value for key, value in figures(released.reid, line.held).items()}
     found |= judged_partition(line, released.foundation, released.decoupler)
     found |= memorisation(released, line.fitted, line.held, line.seed, line.tick)
-    return Trained(card.model_copy(update={"metrics": found}), tensors, people)
+    domain = fitted(released, line.fitted.x.float(), line.held.x.float())
+    parameters = {**card.parameters, "views": VIEWS, **domain.parameters()}
+    made = card.model_copy(update={"metrics": found, "parameters": parameters})
+    return Trained(made, tensors | domain.tensors(), people)

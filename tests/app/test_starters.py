@@ -15,9 +15,11 @@ from gateway.app.batch.studies import StudyResult
 from gateway.app.policy.registry import REGISTRY
 from gateway.app.policy.starters import STARTERS, begin, starters
 from gateway.errors import PolicyError, UsageError
+from gateway.learn import write_dicom
 from gateway.pixels.head_template import head_template
 from gateway.policy import load_policy
 from gateway.settings import SHIPPED_POLICIES, Home
+from models.cohorts import synthetic_chest
 
 NAMES = sorted(path.stem for path in STARTERS.glob("*.yaml"))
 
@@ -28,10 +30,12 @@ def scrub(home: Home, folder: Path, starter: str) -> list[StudyResult]:
 
 
 def test_there_are_these() -> None:
-    assert NAMES == ["brain-lesion", "ct-header", "head-mr-deface"]
+    assert NAMES == ["brain-lesion", "ct-header", "cxr-adjustable", "head-mr-deface"]
     assert starters() == {
         "brain-lesion": "MR of brain tumours whose anatomy around the lesion is generated.",
         "ct-header": "CT of the body, headers only.",
+        "cxr-adjustable": "Frontal chest films made anew: what identifies is blocked, and a trained card makes a new "
+        "picture from the rest.",
         "head-mr-deface": "MR and CT of the head without the face.",
     }
 
@@ -131,6 +135,27 @@ def test_head_mr_deface_takes_the_face_and_leaves_the_brain(tmp_path: Path, home
     assert not changed[brain].any()
     assert changed[face].mean() > 0.5
     assert all(ds.FrameOfReferenceUID != FRAME for ds in _read(tmp_path / "out"))
+
+
+def test_cxr_adjustable_makes_a_film_anew_and_holds_what_is_none(tmp_path: Path, home: Home) -> None:
+    """A film of somebody whom the card that ships was not trained on, and a slice of a CT that says it is a film."""
+    people = synthetic_chest(2, 1, seed=999)
+    write_dicom(people.of(people.subjects[:1]), tmp_path / "in")
+    (film,) = _read(tmp_path / "in")
+    slice_ = pydicom.dcmread(str(get_testdata_file("CT_small.dcm")))
+    (tmp_path / "other/in").mkdir(parents=True)
+    for name in ("SOPClassUID", "Modality", "BodyPartExamined", "ViewPosition"):
+        setattr(slice_, name, film.get(name))
+    slice_.file_meta.MediaStorageSOPClassUID = film.SOPClassUID
+    slice_.save_as(tmp_path / "other/in/a.dcm")
+    results = scrub(home, tmp_path, "cxr-adjustable") + scrub(home, tmp_path / "other", "cxr-adjustable")
+    assert [(str(one.state), one.reason) for one in results] == [("sent", ""), ("held", "outside_domain")]
+    (out,) = _read(tmp_path / "out")
+    before, after = film.pixel_array.astype(float), out.pixel_array.astype(float)
+    assert (out.SyntheticData, out.PatientID.startswith("CXR-")) == ("YES", True)
+    assert after.shape == before.shape
+    assert (before != after).mean() > 0.9
+    assert np.corrcoef(before.ravel(), after.ravel())[0, 1] > 0.5  # a chest film still
 
 
 def _read(folder: Path) -> list[pydicom.FileDataset]:

@@ -31,6 +31,7 @@ PARAMETERS: dict[str, Mapping[str, Any]] = {
     "documents": {},
     "hidden_pixels": {},
     "lesion_preserving": {"card": "lesion-brain-coarse-1"},
+    "resynthesize": {"card": "chest-resynth-small-1", "levels": (0.4,)},
     "transcode": {"to": "explicit-little"},
 }
 OBJECTS = (

@@ -278,7 +278,7 @@ def test_a_shipped_card_is_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_shipped_card_carries_impostors_or_says_why_not(name: str) -> None:
-    policy: Any = SimpleNamespace(pixels=(), release=None, gate=SimpleNamespace(not_assessed=()))
+    policy: Any = SimpleNamespace(pixels=(), release=None, attempts=1, gate=SimpleNamespace(not_assessed=()))
     card, _ = find_card(name)
     faults = list(SameScan(name, 0.01).misfits(policy, folders_of()))
     if card.impostors is not None:

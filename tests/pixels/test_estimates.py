@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -73,11 +73,12 @@ def test_a_replay_takes_what_was_estimated_before(group: list[Instance], tmp_pat
     assert [entry.name for entry in store.iterdir() if "part" in entry.name] == []
 
 
-def test_other_inputs_parameters_policy_or_seed_are_estimated_anew(group: list[Instance], tmp_path: Path) -> None:
+def test_other_inputs_parameters_policy_seed_or_level_are_estimated_anew(group: list[Instance], tmp_path: Path) -> None:
     store = tmp_path / "estimates"
     seen = [_box(Guesses(), group, store), _box(Guesses(margin=2), group, store)]
     seen.append(_box(Guesses(), group, store, Work(POLICY, b"t" * 32)))
     seen.append(_box(Guesses(), group, store, Work(POLICY.model_copy(update={"name": "other"}), b"s" * 32)))
+    seen += [_box(Guesses(), group, store, replace(WORK, level=level)) for level in (0.95, 0.7)]
     seen.append(_box(Guesses(), group[:1], store))
     group[1].candidate.write_bytes(b"another header")
     seen.append(_box(Guesses(), group, store))

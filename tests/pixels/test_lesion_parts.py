@@ -12,9 +12,9 @@ from pydicom.dataset import Dataset
 
 from gateway.errors import Hold
 from gateway.learn.objects import item
-from gateway.pixels.lesion_header import changes_of
+from gateway.pixels.generated_header import Generated, changes_of
+from gateway.pixels.keyed_noise import keyed_noise
 from gateway.pixels.lesion_masks import from_segmentation, from_structures
-from gateway.pixels.lesion_noise import keyed_noise
 from gateway.pixels.lesion_sequences import sequence_of
 from gateway.pixels.lesion_study import on_grid
 from gateway.volumes import Stack, planes_of, sort, tilt, upright
@@ -280,7 +280,7 @@ def test_enhanced_frames_say_that_they_are_derived_and_old_drawings_go() -> None
         DeidentificationMethod="basic",
     )
     dataset.add_new(0x60003000, "OW", b"\0\0")
-    changes = changes_of(dataset, "card", "a" * 64, exact=False)
+    changes = changes_of(dataset, Generated("lesion_preserving", "card", "a" * 64, "Anatomy", "Replaced it"))
     told = {f"{tag:08X}": value for tag, (_, value) in changes.set.items()}
     assert told["00080008"] == ["DERIVED", "PRIMARY", "T1", "NONE"]
     assert told["00189004"] == "RESEARCH"

@@ -1,0 +1,67 @@
+"""Which pictures of a study a card can make anew, and what else of it shows the anatomy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydicom.dataset import Dataset
+
+from gateway.errors import Hold
+from gateway.frames import EncodedImage
+from gateway.pixels.anatomy_shown import shown_in
+from gateway.pixels.stage import Instance
+from models.cards import Card
+
+GREY = ("MONOCHROME1", "MONOCHROME2")
+DEEPEST_BITS = 16
+NO_PICTURE = frozenset({"LOCALIZER", "SCOUT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Numbers of instances: `pictures` are made anew, of `uncovered` it says why they cannot be."""
+
+    pictures: tuple[int, ...]
+    uncovered: dict[int, str]
+
+
+def survey(group: Sequence[Instance], headers: Sequence[Dataset], card: Card) -> Survey:
+    """By the headers as received and the pixels as other stages left them. Raises Hold of `EncodedImage.open`."""
+    uncovered, pictures = {}, []
+    for number in shown_in(headers):
+        why = _unfit(headers[number], card) or _unfit_pixels(group[number])
+        if why:
+            uncovered[number] = why
+        else:
+            pictures.append(number)
+    return Survey(tuple(pictures), uncovered)
+
+
+def _unfit(header: Dataset, card: Card) -> str:
+    """What the header states that the card does not make; a header that states nothing is no evidence."""
+    part = str(header.get("BodyPartExamined") or "").upper().strip()
+    view = str(header.get("ViewPosition") or "").upper().strip()
+    views = [one for one in str(card.parameters.get("views", "")).split(",") if one]
+    kinds = header.get("ImageType") or ()
+    if "Rows" not in header:
+        return "draws or describes the anatomy that is replaced"
+    if str(header.get("Modality", "")) not in card.modalities:
+        return "a modality that the card does not make"
+    if part and card.anatomy and part not in card.anatomy:
+        return "a body part that the card does not make"
+    if view and views and view not in views:
+        return "a projection that the card does not make"
+    if NO_PICTURE & {str(one).upper() for one in ([kinds] if isinstance(kinds, str) else kinds)}:
+        return "a localizer"
+    return ""
+
+
+def _unfit_pixels(instance: Instance) -> str:
+    with EncodedImage.open(instance.candidate) as image:
+        layout = image.layout
+        if layout is None:
+            raise Hold("pixels_unreadable", at=f"{instance.name}: Rows without pixel data")
+        if layout.kind == "f" or layout.bits_stored > DEEPEST_BITS:
+            return f"pixels are not integers of {DEEPEST_BITS} bits and fewer"
+        return "" if layout.photometric in GREY else "a colour picture"
