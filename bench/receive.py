@@ -1,16 +1,22 @@
 """Receiving: this gateway against DCMTK's storescp, Orthanc and a plain pynetdicom handler, in the same run.
 
-    make bench NAME=receive
+    make bench NAME=receive                       # .venv/bin/python -m bench.receive [ROUNDS]
 
-Two regimes. `as shipped`: DCMTK's storescu and the peers with Nagle on, as they come. `light`: a sender with
-TCP_NODELAY that costs next to nothing, at 1 to 8 associations: the receiver's own limit. There peers receive
-with TCP_NODELAY=1. The gateway syncs file, folder and database row before it answers; the others sync nothing.
-Figures are medians of interleaved rounds: ratios and CPU a file hold between machines, files/s do not.
+Regimes. `light_N`: a sender with TCP_NODELAY that costs next to nothing, N associations: the receiver's own limit;
+peers receive with TCP_NODELAY=1. `large_4`: objects of 50 MB, 4 associations. `as_shipped`: DCMTK's storescu and the
+peers with Nagle on, as they come. On `disk` the gateway syncs file, folder and database row before it answers, and the
+others sync nothing. In `memory` all of them write to a tmpfs, where a sync costs nothing: the same without the disk.
+`gateway` is one process, `gateway 2` two that share the port (DEID_RECEIVERS=2).
+
+Figures are medians of interleaved rounds: ratios and CPU a file hold between machines, files/s do not. What was
+measured is kept after every round; a run that was interrupted goes on, one of other code begins anew.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import itertools
 import json
 import os
 import platform
@@ -19,6 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -32,65 +41,53 @@ ROUNDS = 3
 ASSOCIATIONS = (1, 2, 4, 8)
 FILE_BYTES = 348_000  # the mean of performance.md's corpus
 LARGE_BYTES = 50_000_000
+FILES, SLOW_FILES, LARGE_FILES, SHIPPED_FILES, SLOW_SHIPPED_FILES = 400, 96, 8, 240, 40
+MEMORY = Path("/dev/shm")
+STORES = {"disk": Path(tempfile.gettempdir()), "memory": MEMORY}
+BEST = "gateway 2"
 RESULT = Path(__file__).parent / "results" / "receive.json"
+UNFINISHED = Path(tempfile.gettempdir()) / "bench-receive-unfinished.json"
+
+Figures = dict[str, dict[str, dict[str, float]]]  # server -> regime -> figure
 
 
-def measure(servers: list[Server], shipped: list[Server], root: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """Medians over ROUNDS interleaved rounds: server -> regime -> figure."""
+def one_round(servers: list[Server], shipped: list[Server], root: Path, first: int) -> Figures:
+    """Every server in every regime, one after the other. Numbers of objects from `first` on."""
     data, at = template(FILE_BYTES)
     large, large_at = template(LARGE_BYTES)
-    files = root / "files"
-    files.mkdir()
-    write_files(files, data, at, 240)
-    rows: dict[str, dict[str, dict[str, list[float]]]] = {}
+    rows: Figures = {}
 
-    def note(server: Server, regime: str, rate: float, cpu_ms: float) -> None:
-        row = rows.setdefault(server.name, {}).setdefault(regime, {"files_per_s": [], "cpu_ms_per_file": []})
-        row["files_per_s"].append(rate)
-        row["cpu_ms_per_file"].append(cpu_ms)
+    def note(server: Server, regime: str, count: int, send: Callable[[], float]) -> None:
+        before = server.cpu_s()
+        rate = send()
+        cpu_ms = 1000 * (server.cpu_s() - before) / count
+        rows.setdefault(server.name, {})[regime] = {"files_per_s": rate, "cpu_ms_per_file": cpu_ms}
+        server.clear()
 
-    first = 1000  # no number twice: a second arrival costs some receivers more, or less
-    for _ in range(ROUNDS):
+    numbers = itertools.count(first, FILES)  # no number twice: a second arrival costs some receivers more, or less
+    for associations in ASSOCIATIONS:
         for server in servers:
-            slow = server.name == "pynetdicom"
-            for associations in ASSOCIATIONS:
-                count = 96 if slow else 400
-                before = server.cpu_s()
-                rate = light(server, data, at, associations=associations, first=first, count=count)
-                first += count
-                note(server, f"light_{associations}", rate, 1000 * (server.cpu_s() - before) / count)
-                server.clear()
-            before = server.cpu_s()
-            rate = light(server, large, large_at, associations=4, first=first, count=8)
-            first += 8
-            note(server, "large_4", rate, 1000 * (server.cpu_s() - before) / 8)
-            server.clear()
-        for server in shipped:
-            count = 240 if server.name == "gateway" else 40
-            before = server.cpu_s()
-            note(server, "as_shipped", as_shipped(server, files, count), 1000 * (server.cpu_s() - before) / count)
-            server.clear()
-    return {
-        name: {regime: {k: statistics.median(v) for k, v in figures.items()} for regime, figures in row.items()}
-        for name, row in rows.items()
-    }
+            count = SLOW_FILES if server.name == "pynetdicom" else FILES
+            sent = partial(light, server, data, at, associations=associations, first=next(numbers), count=count)
+            note(server, f"light_{associations}", count, sent)
+    for server in servers:
+        sent = partial(light, server, large, large_at, associations=4, first=next(numbers), count=LARGE_FILES)
+        note(server, "large_4", LARGE_FILES, sent)
+    for server in shipped:
+        count = SHIPPED_FILES if server.name.startswith("gateway") else SLOW_SHIPPED_FILES
+        note(server, "as_shipped", count, partial(as_shipped, server, root / "files", count))
+    return rows
 
 
-def ratios(result: dict[str, dict[str, dict[str, float]]], *others: str) -> dict[str, float]:
-    """Ours over the best of `others`, by regime."""
-    found = [name for name in others if name in result]
-    return {
-        regime: round(figures["files_per_s"] / max(result[name][regime]["files_per_s"] for name in found), 2)
-        for regime, figures in result["gateway"].items()
-        if found
-    }
-
-
-def main() -> None:
-    console = Console(width=140)
-    with tempfile.TemporaryDirectory(prefix="bench-receive-") as folder, contextlib.ExitStack() as running:
-        root = Path(folder)
-        servers = [running.enter_context(python_server(kind, root)) for kind in ("gateway", "pynetdicom")]
+@contextlib.contextmanager
+def all_servers(root: Path) -> Iterator[tuple[list[Server], list[Server]]]:
+    """Those that are measured with light senders, and those that meet storescu as it comes."""
+    with contextlib.ExitStack() as running:
+        servers = [
+            running.enter_context(python_server("gateway", root)),
+            running.enter_context(python_server("gateway 2", root, receivers=2)),
+            running.enter_context(python_server("pynetdicom", root)),
+        ]
         shipped = list(servers)
         if peers.available("dcmtk"):
             fast = ("--fork", "+B", "-pdu", "131072")
@@ -100,42 +97,137 @@ def main() -> None:
         if peers.available("orthanc"):
             for nodelay, those in ((True, servers), (False, shipped)):
                 those.append(running.enter_context(orthanc(root, nodelay=nodelay)))
-        idle = {s.name: idle_cpu_percent(s) for s in servers if s.name in ("gateway", "pynetdicom")}
-        result = measure(servers, shipped, root)
-        memory = {server.name: round(server.peak_rss_mb(), 1) for server in servers}
-        commands = {server.name: server.command for server in servers}
+        yield servers, shipped
 
-    regimes = list(result["gateway"])
-    table = Table(title=f"objects/s (CPU ms each), medians; {FILE_BYTES} bytes each, large {LARGE_BYTES}")
+
+def measure(rounds: int, state: State) -> None:
+    """Rounds on disk and in memory by turns, until there are so many; `state` is kept after each."""
+    for number in range(len(state.rounds), rounds):
+        found: dict[str, Figures] = {}
+        for store, place in STORES.items():
+            with tempfile.TemporaryDirectory(prefix="bench-receive-", dir=place) as folder:
+                root = Path(folder)
+                data, at = template(FILE_BYTES)
+                (root / "files").mkdir()
+                write_files(root / "files", data, at, SHIPPED_FILES)
+                with all_servers(root) as (servers, shipped):
+                    if not state.idle_cpu_percent:
+                        state.idle_cpu_percent = {
+                            server.name: idle_cpu_percent(server)
+                            for server in servers
+                            if server.name.startswith("gateway") or server.name == "pynetdicom"
+                        }
+                    found[store] = one_round(servers, shipped, root, first=1000 + 1_000_000 * number)
+                    for server in servers:
+                        peak = round(max(server.peak_rss_mb(), state.peak_rss_mb.get(server.name, 0.0)), 1)
+                        state.peak_rss_mb[server.name] = peak
+                        state.commands[server.name] = server.command
+        state.rounds.append(found)
+        UNFINISHED.write_text(json.dumps(vars(state)))
+
+
+@dataclass
+class State:
+    """What was measured so far, and by which code."""
+
+    code: str
+    rounds: list[dict[str, Figures]] = field(default_factory=list)
+    idle_cpu_percent: dict[str, float] = field(default_factory=dict)
+    peak_rss_mb: dict[str, float] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
+
+
+def begun() -> State:
+    """An interrupted run of this very code, or a new one."""
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for path in sorted([*root.glob("gateway/**/*.py"), *root.glob("bench/receiving/*.py"), Path(__file__)]):
+        digest.update(path.read_bytes())
+    if UNFINISHED.exists():
+        state = State(**json.loads(UNFINISHED.read_text()))
+        if state.code == digest.hexdigest():
+            return state
+    return State(digest.hexdigest())
+
+
+def medians(rounds: list[dict[str, Figures]], store: str) -> Figures:
+    first = rounds[0][store]
+    return {
+        name: {
+            regime: {
+                figure: statistics.median(one[store][name][regime][figure] for one in rounds) for figure in figures
+            }
+            for regime, figures in regimes.items()
+        }
+        for name, regimes in first.items()
+    }
+
+
+def ratios(figures: Figures, ours: str, *others: str) -> dict[str, float]:
+    """Ours over the best of `others`: by the number of associations, and for the other regimes."""
+    found = [name for name in others if name in figures]
+    return {
+        regime.removeprefix("light_"): round(
+            row["files_per_s"] / max(figures[name][regime]["files_per_s"] for name in found), 2
+        )
+        for regime, row in figures[ours].items()
+        if found
+    }
+
+
+def all_ratios(figures: Figures, ours: str) -> dict[str, dict[str, float]]:
+    return {
+        "ratio_vs_storescp": ratios(figures, ours, "storescp fork", "storescp"),
+        "ratio_vs_default_storescp": ratios(figures, ours, "storescp"),
+        "ratio_vs_orthanc": ratios(figures, ours, "orthanc"),
+        "ratio_vs_pynetdicom": ratios(figures, ours, "pynetdicom"),
+    }
+
+
+def show(console: Console, title: str, figures: Figures, memory: dict[str, float], idle: dict[str, float]) -> None:
+    regimes = list(figures["gateway"])
+    table = Table(title=title)
     for column in ("receiver", *regimes, "peak MB", "40 idle, % of a core"):
         table.add_column(column, justify="left" if column == "receiver" else "right")
-    for name, row in result.items():
+    for name, row in figures.items():
         cells = [f"{row[r]['files_per_s']:,.0f} ({row[r]['cpu_ms_per_file']:.2f})" for r in regimes]
         table.add_row(name, *cells, f"{memory[name]:.0f}", f"{idle[name]:.1f}" if name in idle else "")
     console.print(table)
+
+
+def main(rounds: int) -> None:
+    console = Console(width=150)
+    state = begun()
+    measure(rounds, state)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)
-    report = {
+    report: dict[str, object] = {
         "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": {"cpus": os.cpu_count(), "processor": platform.processor() or platform.machine()},
         "kernel": platform.release(),
         "commit": commit.stdout.strip(),
-        "commands": {"bench": "make bench NAME=receive", **commands},
-        "figures": result,
-        "idle_cpu_percent": idle,
-        "peak_rss_mb": memory,
-        "ratio_vs_storescp": ratios(result, "storescp fork", "storescp"),
-        "ratio_vs_default_storescp": ratios(result, "storescp"),
-        "ratio_vs_orthanc": ratios(result, "orthanc"),
-        "ratio_vs_pynetdicom": ratios(result, "pynetdicom"),
+        "rounds": len(state.rounds),
+        "load_average": os.getloadavg(),
+        "commands": {"bench": f"python -m bench.receive {rounds}", **state.commands},
+        "idle_cpu_percent": state.idle_cpu_percent,
+        "peak_rss_mb": state.peak_rss_mb,
+        "ours": BEST,
     }
-    for name in (name for name in report if name.startswith("ratio")):
-        console.print(name, report[name])
+    for store in STORES:
+        figures = medians(state.rounds, store)
+        title = f"{store}: objects/s (CPU ms each), medians of {rounds}; {FILE_BYTES} bytes each, large {LARGE_BYTES}"
+        show(console, title, figures, state.peak_rss_mb, state.idle_cpu_percent)
+        best, alone = all_ratios(figures, BEST), all_ratios(figures, "gateway")
+        report |= {"figures": figures, **best, "of_one_process": alone} if store == "disk" else {}
+        report |= {"without_disk": {"figures": figures, **best, "of_one_process": alone}} if store == "memory" else {}
+        for name in best:
+            console.print(store, name, best[name], "one process:", alone[name])
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(report, indent=1) + "\n")
+    UNFINISHED.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
-        serve(sys.argv[2], Path(sys.argv[3]))
+        serve(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]))
     else:
-        main()
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)

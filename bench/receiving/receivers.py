@@ -15,7 +15,7 @@ from tests import peers
 
 @dataclass
 class Server:
-    """A receiver under test. `pid` is the process whose CPU and memory are counted, children included."""
+    """A receiver under test. `pid` is the process whose CPU and memory are counted, with all that descend from it."""
 
     name: str
     port: int
@@ -24,12 +24,16 @@ class Server:
     command: str
 
     def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        """Of those that run, and of those that have ended and were waited for."""
+        fields = [stat_of(pid) for pid in tree_of(self.pid)]
+        return sum(int(ticks) for stat in fields for ticks in stat[11:15]) / os.sysconf("SC_CLK_TCK")
 
     def peak_rss_mb(self) -> float:
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+        """Of those that run. Pages that processes share count for each of them."""
+        return (
+            sum(int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0]) for pid in tree_of(self.pid))
+            / 1024
+        )
 
     def clear(self) -> int:
         """Remove what arrived; how many objects it was. Orthanc keeps an index of its files: it keeps them."""
@@ -41,22 +45,24 @@ class Server:
         return len(files)
 
 
-def serve(kind: str, folder: Path) -> None:
+def serve(kind: str, folder: Path, receivers: int) -> None:
     """The server process for `gateway` and `pynetdicom`: prints its port, serves until its input ends."""
     if kind == "gateway":
         from gateway.database import Database
         from gateway.observe import Metrics
         from gateway.pseudonyms import Keys
-        from gateway.receive import Receiver
+        from gateway.receive import receiver_of
         from gateway.settings import Home, load_settings
         from gateway.spool import Spool
 
         home = Home(folder)
         home.create()
-        settings = load_settings(folder, dicom_port=0, allowed_peers="PACS@127.0.0.1", min_free_bytes=0)
+        settings = load_settings(
+            folder, dicom_port=0, allowed_peers="PACS@127.0.0.1", min_free_bytes=0, receivers=receivers
+        )
         database = Database.in_home(home.database)
         spool, keys = Spool(home.spool), Keys(os.urandom(32))
-        receiver = Receiver(settings=settings, spool=spool, database=database, keys=keys, metrics=Metrics())
+        receiver = receiver_of(settings=settings, spool=spool, database=database, keys=keys, metrics=Metrics())
         receiver.start()
         print(receiver.port, flush=True)
         sys.stdin.read()
@@ -79,16 +85,37 @@ def serve(kind: str, folder: Path) -> None:
     running.shutdown()
 
 
+def stat_of(pid: int) -> list[str]:
+    """The fields of proc_pid_stat(5) from the third on; nothing when the process has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return []
+
+
+def tree_of(pid: int) -> list[int]:
+    """A process and all that descend from it."""
+    parents = {int(path.name): stat_of(int(path.name))[1:2] for path in Path("/proc").glob("[0-9]*")}
+    tree = [pid]
+    for parent in tree:
+        tree += [child for child, of in parents.items() if of == [str(parent)]]
+    return tree
+
+
 @contextlib.contextmanager
-def python_server(kind: str, root: Path) -> Iterator[Server]:
-    folder = root / kind
+def python_server(name: str, root: Path, *, receivers: int = 1) -> Iterator[Server]:
+    """`gateway`, with so many receiver processes, or `pynetdicom`."""
+    kind, folder = name.partition(" ")[0], root / name.replace(" ", "_")
     folder.mkdir()
-    command = [sys.executable, "-m", "bench.receive", "serve", kind, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "bench.receive", "serve", kind, str(folder), str(receivers)]
+    with (
+        open(root / f"{folder.name}.log", "wb") as log,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as process,
+    ):
         assert process.stdin is not None
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        yield Server(kind, port, process.pid, folder / "spool" if kind == "gateway" else folder, f"serve {kind}")
+        shown = f"serve, DEID_RECEIVERS={receivers}" if kind == "gateway" else "AE.start_server, decode and save_as"
+        yield Server(name, port, process.pid, folder / "spool" if kind == "gateway" else folder, shown)
         process.stdin.close()
 
 
@@ -115,13 +142,21 @@ def orthanc(root: Path, *, nodelay: bool) -> Iterator[Server]:
         yield Server("orthanc", port, listening_pid(port), root, "Orthanc (tests/peers.py)")
 
 
-def listening_pid(port: int) -> int:
-    """Our child that listens on `port`."""
+def listening_pids(port: int) -> list[int]:
+    """All processes that hold the socket which listens on `port`."""
     wanted = {
         line.split()[9] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if f":{port:04X} " in line[:24]
     }
+    found = set()
     for entry in Path("/proc").glob("[0-9]*/fd/*"):
         with contextlib.suppress(OSError):
             if str(entry.readlink()) in {f"socket:[{inode}]" for inode in wanted}:
-                return int(entry.parts[2])
-    raise AssertionError(f"nobody listens on {port}")
+                found.add(int(entry.parts[2]))
+    return sorted(found)
+
+
+def listening_pid(port: int) -> int:
+    """Our child that listens on `port`."""
+    found = listening_pids(port)
+    assert found, f"nobody listens on {port}"
+    return found[0]

@@ -22,6 +22,7 @@ from tests import peers
 from tests.receive.raw_peer import RawPeer, p_data, pdv, store_command, uid
 
 SOP = "1.2.826.0.1.3680043.10.999.1{:08d}"
+CALLED = "DEID"  # the gateway answers to this one only, the others to any
 WAIT_S = 60.0
 
 
@@ -57,13 +58,13 @@ def template(size: int) -> tuple[bytes, int]:
     return data, data.index(SOP.format(0).encode())
 
 
-def light_sender(port: int, called: str, data: bytes, at: int, first: int, count: int, gate: object) -> None:
+def light_sender(port: int, data: bytes, at: int, first: int, count: int, gate: object) -> None:
     """One association of `count` objects from number `first`; exits non-zero when one was not taken."""
     command = store_command(SOP.format(0), sop_class=CTImageStorage)
     uid_at = command.index(uid(SOP.format(0)))
     gate.wait(WAIT_S)  # type: ignore[attr-defined]
     with RawPeer(port) as peer:
-        accepted = peer.associate([(CTImageStorage, [ExplicitVRLittleEndian])], called=called)
+        accepted = peer.associate([(CTImageStorage, [ExplicitVRLittleEndian])], called=CALLED)
         limits = [i for i in accepted.user_information.user_data if type(i).__name__ == "MaximumLengthSubItem"]
         piece = min(limits[0].maximum_length_received or 131072, 131072) - 6
         pdus = [p_data(pdv(1, command, command=True))]
@@ -85,10 +86,9 @@ def light(server: Server, data: bytes, at: int, *, associations: int, first: int
     """Objects a second over all associations, their negotiation included. Numbers from `first` on."""
     context = multiprocessing.get_context("fork")
     gate = context.Barrier(associations + 1)
-    called = "DEID" if server.name == "gateway" else "ANY"
     each = count // associations
     senders = [
-        context.Process(target=light_sender, args=(server.port, called, data, at, first + i * each, each, gate))
+        context.Process(target=light_sender, args=(server.port, data, at, first + i * each, each, gate))
         for i in range(associations)
     ]
     for sender in senders:
@@ -105,8 +105,7 @@ def as_shipped(server: Server, files: Path, count: int) -> float:
     """Objects a second by storescu as it comes, one association, its start included."""
     chosen = [str(path) for path in sorted(files.iterdir())[:count]]
     environment = {name: value for name, value in os.environ.items() if name != "TCP_NODELAY"}
-    called = "DEID" if server.name == "gateway" else "ANY"
-    command = [peers.dcmtk("storescu"), "-aet", "PACS", "-aec", called, "127.0.0.1", str(server.port), *chosen]
+    command = [peers.dcmtk("storescu"), "-aet", "PACS", "-aec", CALLED, "127.0.0.1", str(server.port), *chosen]
     began = time.perf_counter()
     subprocess.run(command, env=environment, check=True, capture_output=True)
     return count / (time.perf_counter() - began)
@@ -116,7 +115,7 @@ def idle_cpu_percent(server: Server, associations: int = 40, seconds: float = 3.
     """CPU of one core that open, silent associations cost."""
     opened = [RawPeer(server.port) for _ in range(associations)]
     for peer in opened:
-        peer.associate(called="DEID" if server.name == "gateway" else "ANY")
+        peer.associate(called=CALLED)
     before = server.cpu_s()
     time.sleep(seconds)
     used = server.cpu_s() - before

@@ -1,6 +1,8 @@
 """The door: a storage SCP that keeps what allowed peers send, exactly as sent; success is answered when it is on disk.
 
-    receiver     the port, the threads, the limits
+    prefork      several receiver processes on one port, each a `process`; places: the limits that they share
+    listening    the ports
+    receiver     receiving in one process: threads, and a stop that lets a C-STORE finish
     peers        who may associate (PS3.8 9.3.4 reasons for who may not)
     contexts     which SOP classes and transfer syntaxes are accepted
     pdus         association PDUs, by pynetdicom; answers, by struct
@@ -16,6 +18,22 @@
 Nothing here decodes pixels, and nothing a peer writes becomes a path.
 """
 
-from gateway.receive.receiver import Receiver
+from __future__ import annotations
 
-__all__ = ["Receiver"]
+from gateway.database import Database
+from gateway.observe import Metrics
+from gateway.pseudonyms import Keys
+from gateway.receive.prefork import Receivers
+from gateway.receive.receiver import Receiver
+from gateway.settings import Settings
+from gateway.spool import Spool
+
+__all__ = ["Receiver", "Receivers", "receiver_of"]
+
+
+def receiver_of(
+    *, settings: Settings, spool: Spool, database: Database, keys: Keys, metrics: Metrics
+) -> Receiver | Receivers:
+    """Receiving in this process, or in as many as the settings ask for."""
+    kind = Receiver if settings.receivers == 1 else Receivers
+    return kind(settings=settings, spool=spool, database=database, keys=keys, metrics=metrics)

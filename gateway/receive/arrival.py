@@ -9,7 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import struct
-from contextlib import suppress
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -26,6 +28,7 @@ from gateway.spool import Spool
 from gateway.study import IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME
 
 LOOK_AT_DISK_EVERY_BYTES = 16 << 20
+LOOK_AT_QUEUE_EVERY_S = 1.0
 
 
 def file_meta(command: Command, caller: Caller, syntax: str) -> bytes:
@@ -49,13 +52,24 @@ def file_meta(command: Command, caller: Caller, syntax: str) -> bytes:
 
 
 class Arrivals:
-    """Where objects go. Shared by all associations."""
+    """Where objects go. Shared by all associations. `turn` is held while rows are written."""
 
-    def __init__(self, *, settings: Settings, spool: Spool, database: Database, keys: Keys) -> None:
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        spool: Spool,
+        database: Database,
+        keys: Keys,
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._min_free_bytes = settings.min_free_bytes
+        self._database = database
+        self._max_waiting = settings.max_waiting_studies
+        self._counted_at, self._too_many_wait = float("-inf"), False
         self.spool = spool
         self._keys = keys
-        self._keeping = Keeping(spool, database)
+        self._keeping = Keeping(spool, database, turn)
 
     def has_room(self) -> bool:
         """Whether the spool's disk is above the watermark. A disk that cannot be asked is full."""
@@ -63,6 +77,18 @@ class Arrivals:
             return self.spool.free_bytes() >= self._min_free_bytes
         except OSError:
             return False
+
+    def is_behind(self) -> bool:
+        """Whether more studies wait for the machine than may; asked of the tables once in LOOK_AT_QUEUE_EVERY_S. Tables
+        that cannot be asked are behind.
+        """
+        if self._max_waiting and time.monotonic() - self._counted_at > LOOK_AT_QUEUE_EVERY_S:
+            self._counted_at = time.monotonic()  # first, so that others do not ask meanwhile
+            try:
+                self._too_many_wait = self._database.count_waiting() > self._max_waiting
+            except SQLAlchemyError:
+                self._too_many_wait = True
+        return self._too_many_wait
 
     def keep(self, identity: Identity | None, *, command: Command, part: Path, size_bytes: int) -> None:
         """Keep a synced part under its study's key. Raises OSError, SQLAlchemyError: then it was not kept."""

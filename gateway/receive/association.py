@@ -22,6 +22,7 @@ from gateway.receive.contexts import ACCEPTED, Contexts
 from gateway.receive.messages import Messages, Terms
 from gateway.receive.pdus import AbortReason, Caller, PduType, ProtocolFault
 from gateway.receive.peers import Peers, Rejection
+from gateway.receive.places import Place
 from gateway.receive.wire import PeerLost, PeerSilent, Wire
 from gateway.tls import TlsFiles, server_context
 
@@ -30,7 +31,9 @@ FIRST_PDU_S = 30.0  # the ARTIM timer of PS3.8 9.1.5: a connection must ask for 
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What all associations share. `enter` takes one of the places, or says why not; `leave` gives it back."""
+    """What all associations share. `enter` takes a place for a calling AE title, or says why not; `leave` gives it
+    back. `hold_back` waits while such a sender is too fast, and says how many seconds it waited.
+    """
 
     arrivals: Arrivals
     commitments: Commitments
@@ -39,8 +42,9 @@ class House:
     metrics: Metrics
     max_pdu_bytes: int
     network_timeout_s: float
-    enter: Callable[[], Rejection | None]
-    leave: Callable[[], None]
+    hold_back: Callable[[str], float]
+    enter: Callable[[str], Place | Rejection]
+    leave: Callable[[Place], None]
 
 
 class Association:
@@ -56,6 +60,7 @@ class Association:
         self._house = house
         self._calling = ""
         self._messages: Messages | None = None  # None until the association is accepted
+        self._place: Place = ()
         self._lock = threading.Lock()
         self._stopping = False
 
@@ -153,6 +158,8 @@ class Association:
             return peers.APPLICATION_CONTEXT
         if not self._house.arrivals.has_room():
             return peers.DISK_FULL
+        if self._house.arrivals.is_behind():
+            return peers.BEHIND
         return self._accept(caller, request)
 
     def _accept(self, caller: Caller, request: pdus.Request) -> Rejection | None:
@@ -168,15 +175,17 @@ class Association:
             peer_pdu_bytes=request.longest_pdu_bytes,
         )
         accepted = pdus.accept(caller, answers, longest_pdu_bytes=self._house.max_pdu_bytes, reports=request.reports)
-        refusal = self._house.enter()
-        if refusal is not None:
-            return refusal
+        place = self._house.enter(caller.calling)
+        if isinstance(place, Rejection):
+            return place
+        self._place = place
         self._messages = Messages(  # from here on `_end` gives the place back
             self._wire,
             terms,
             arrivals=self._house.arrivals,
             commitments=self._house.commitments,
             metrics=self._house.metrics,
+            hold_back=self._house.hold_back,
             lock=self._lock,
         )
         self._house.metrics.open_associations.inc()
@@ -198,7 +207,7 @@ class Association:
     def _end(self, result: str, *, seconds: float) -> None:
         if self._messages is not None:
             self._messages.close()
-            self._house.leave()
+            self._house.leave(self._place)
             self._house.metrics.open_associations.dec()
         self._house.metrics.associations.labels(result=result).inc()
         log(

@@ -19,9 +19,10 @@ from pydicom.errors import InvalidDicomError
 
 STUDY_INSTANCE_UID, SOP_INSTANCE_UID, RELATED_INSTANCES = 0x0020000D, 0x00080018, 0x00201208
 WANTED = (STUDY_INSTANCE_UID, SOP_INSTANCE_UID, RELATED_INSTANCES)
+_WANTED = frozenset(WANTED)
 LARGEST_COUNT = (1 << 31) - 1
 
-_HEADS = (64 << 10, 1 << 20, 16 << 20)  # bytes looked at, one after another
+_HEADS = (16 << 10, 1 << 20, 16 << 20)  # bytes looked at, one after another
 _DEFLATED = frozenset(
     # Deflated Explicit VR, JPIP Referenced Deflate, JPIP HTJ2K Referenced Deflate (PS3.5 A.5, A.6, A.7)
     ("1.2.840.10008.1.2.1.99", "1.2.840.10008.1.2.4.95", "1.2.840.10008.1.2.4.205")
@@ -127,6 +128,7 @@ class _Walk:
         self._tag = struct.Struct(order + "HH").unpack_from
         self._long = struct.Struct(order + "I").unpack_from
         self._short = struct.Struct(order + "H").unpack_from
+        self._plain = struct.Struct(order + "HH2xH").unpack_from  # an element with a short VR
         self._at = 0
 
     def _require(self, size: int) -> None:
@@ -156,12 +158,21 @@ class _Walk:
 
     def run(self) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
+        head, size, plain = self._head, len(self._head), self._plain
         last = -1
-        vr = self._head[4:6]
+        vr = head[4:6]
         if not self._explicit and vr.isalpha() and vr.isupper():
             raise NotUnderstood  # explicit VR under an implicit name; pydicom looks at the same two bytes
-        while not (self._whole and self._at == len(self._head)):
-            tag, length, vr = self._element()
+        while not (self._whole and self._at == size):
+            at = self._at
+            if (
+                self._explicit and at + 8 <= size and head[at + 4 : at + 6] in _SHORT_VRS
+            ):  # nearly all: no call for each
+                group, number, length = plain(head, at)
+                tag = group << 16 | number
+                self._at = at + 8
+            else:
+                tag, length, vr = self._element()
             if tag <= last:
                 raise NotUnderstood  # out of order: pydicom reads on to the end
             if tag > RELATED_INSTANCES:
@@ -170,9 +181,9 @@ class _Walk:
             if length == _UNDEFINED:
                 self._skip_sequence(vr)
                 continue
-            if tag in WANTED:
+            if tag in _WANTED:
                 self._require(length)
-                found[tag] = self._head[self._at : self._at + length]
+                found[tag] = head[self._at : self._at + length]
             self._at += length
         if STUDY_INSTANCE_UID not in found:
             raise NotUnderstood

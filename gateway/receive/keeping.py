@@ -8,7 +8,8 @@ association alone never waits for another, and needs no thread of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,11 +43,17 @@ class Whole:
 
 
 class Keeping:
-    """Moves whole objects to their studies and writes their rows. Shared by all associations."""
+    """Moves whole objects to their studies and writes their rows. Shared by all associations.
 
-    def __init__(self, spool: Spool, database: Database) -> None:
+    `turn` is held while rows are written: other processes may have the same tables.
+    """
+
+    def __init__(
+        self, spool: Spool, database: Database, turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         self._spool = spool
         self._database = database
+        self._turn = turn
         self._lock = threading.Lock()
         self._waiting: list[Whole] = []
         self._led = False
@@ -107,7 +114,8 @@ class Keeping:
         if not moved:
             return
         try:
-            self._database.record_instances([whole.row() for whole in moved])
+            with self._turn():
+                self._database.record_instances([whole.row() for whole in moved])
         except (DataError, IntegrityError):
             for whole in moved:
                 try:

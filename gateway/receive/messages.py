@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -62,6 +62,7 @@ class Messages:
         arrivals: Arrivals,
         commitments: Commitments,
         metrics: Metrics,
+        hold_back: Callable[[str], float],
         lock: threading.Lock,
     ) -> None:
         self._commitments = commitments
@@ -71,6 +72,7 @@ class Messages:
         self._terms = terms
         self._arrivals = arrivals
         self._metrics = metrics
+        self._hold_back = hold_back
         self._lock = lock
         self._command = bytearray()
         self._command_context = 0
@@ -179,6 +181,7 @@ class Messages:
         """A request is here with all its data: do it, answer, be ready for the next."""
         if message.arrival is not None:
             message.status = message.arrival.finish()
+            message.began += self._hold_back(self._terms.caller.calling)  # that is the sender's time, not ours
         self._message = None
         asked = self._ask(message) if message.asks is not None else None
         self._answer(message)

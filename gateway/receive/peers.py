@@ -28,6 +28,8 @@ CALLED_AE = Rejection("rejected_called_ae", PERMANENT, SERVICE_USER, 7)
 PROTOCOL_VERSION = Rejection("rejected_protocol_version", PERMANENT, ACSE, 2)
 STOPPING = Rejection("rejected_stopping", TRANSIENT, PRESENTATION, 1)  # temporary-congestion
 TOO_MANY = Rejection("rejected_too_many", TRANSIENT, PRESENTATION, 2)  # local-limit-exceeded
+TOO_MANY_OF_PEER = Rejection("rejected_too_many_of_peer", TRANSIENT, PRESENTATION, 2)  # local-limit-exceeded
+BEHIND = Rejection("rejected_behind", TRANSIENT, PRESENTATION, 1)  # temporary-congestion
 DISK_FULL = Rejection("rejected_disk_full", TRANSIENT, PRESENTATION, 2)  # local-limit-exceeded
 
 

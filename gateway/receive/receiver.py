@@ -1,16 +1,15 @@
-"""The DICOM ports, plain and TLS: accept, one thread a connection, limits, and a stop that lets a C-STORE finish."""
+"""Receiving in one process: accept, one thread a connection, limits, and a stop that lets a C-STORE finish."""
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext
 
 from gateway.database import Database
-from gateway.durable import make_folder
-from gateway.errors import EnvironmentFault
 from gateway.observe import Metrics, log, origin
 from gateway.pseudonyms import Keys
 from gateway.receive import peers
@@ -18,41 +17,54 @@ from gateway.receive.arrival import Arrivals
 from gateway.receive.association import Association, House
 from gateway.receive.commitments import Commitments
 from gateway.receive.contexts import Contexts
+from gateway.receive.listening import Listeners, listen, tls_files
 from gateway.receive.peers import Peers, Rejection, plain_address
+from gateway.receive.places import Place, Places
 from gateway.settings import Settings
 from gateway.spool import Spool
-from gateway.tls import TlsFiles, server_context
+from gateway.tls import TlsFiles
 
-BACKLOG = 256
 WAITING_CONNECTIONS = 64  # beyond the associations: connections that have not asked for one yet, or are being refused
 STOP_GRACE_S = 30.0
 
 
 class Receiver:
-    """A storage SCP. `start` and `stop` from one thread; `port` and `tls_port` are the bound ports once started, 0 for
-    one that is not wanted.
+    """A storage SCP in this process. `start` and `stop` from one thread; `port` and `tls_port` are the bound ports once
+    started, 0 for one that is not wanted. Without `places` it shares none.
     """
 
-    def __init__(self, *, settings: Settings, spool: Spool, database: Database, keys: Keys, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        spool: Spool,
+        database: Database,
+        keys: Keys,
+        metrics: Metrics,
+        places: Places | None = None,
+    ) -> None:
         self._settings = settings
         self._spool = spool
         self._metrics = metrics
+        self._places = places or Places(settings)
+        shares_sqlite = places is not None and not settings.clustered
+        turn = self._places.turn if shares_sqlite else nullcontext
         self._house = House(
-            arrivals=Arrivals(settings=settings, spool=spool, database=database, keys=keys),
+            arrivals=Arrivals(settings=settings, spool=spool, database=database, keys=keys, turn=turn),
             commitments=Commitments(settings=settings, spool=spool, database=database, keys=keys),
             peers=Peers(settings),
             contexts=Contexts(settings.private_sop_classes, commits=settings.commitment != "off"),
             metrics=metrics,
             max_pdu_bytes=settings.max_pdu_bytes,
             network_timeout_s=settings.network_timeout_s,
+            hold_back=self._places.hold_back,
             enter=self._enter,
-            leave=self._leave,
+            leave=self._places.give_back,
         )
         self._lock = threading.Lock()
         self._open: dict[threading.Thread, Association] = {}
-        self._associations = 0
         self._stopping = False
-        self._listeners: list[socket.socket] = []
+        self._listeners = Listeners(None, None)
         self._acceptors: list[threading.Thread] = []
         self.port = self.tls_port = 0
 
@@ -60,63 +72,39 @@ class Receiver:
         """Bind and accept. Raises EnvironmentFault when an address or port cannot be had, the spool not be made, or the
         TLS files not be used.
         """
-        settings = self._settings
-        try:
-            make_folder(self._spool.incoming)
-        except OSError as error:
-            raise EnvironmentFault(f"the spool cannot be made: {origin(error)}") from None
-        if settings.dicom_tls_port is not None:
-            tls = TlsFiles(settings.dicom_tls_ca, settings.dicom_tls_certificate, settings.dicom_tls_key)
-            server_context(tls)
-            self.tls_port = self._listen(settings.dicom_tls_port, "DEID_DICOM_TLS_PORT", tls)
-        if settings.dicom_plain:
-            try:
-                self.port = self._listen(settings.dicom_port, "DEID_DICOM_PORT", None)
-            except EnvironmentFault:
-                self.stop()
-                raise
+        self.accept_from(listen(self._settings, self._spool))
 
-    def _listen(self, port: int, setting: str, tls: TlsFiles | None) -> int:
-        """Bind one port and accept on a thread of its own; the port."""
-        host = self._settings.dicom_host
-        try:
-            family, _, _, _, address = socket.getaddrinfo(
-                host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.socket(family, socket.SOCK_STREAM)
-            try:
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                listener.bind(address)
-                listener.listen(BACKLOG)
-            except OSError:
-                listener.close()
-                raise
-        except OSError as error:
-            raise EnvironmentFault(
-                f"the DICOM port {port} on {host} cannot be bound ({error.strerror}); "
-                f"set DEID_DICOM_HOST and {setting}, or stop what holds it"
-            ) from None
-        bound = int(listener.getsockname()[1])
-        acceptor = threading.Thread(target=self._accept, args=(listener, tls), name="dicom-accept", daemon=True)
-        self._listeners.append(listener)
-        self._acceptors.append(acceptor)
-        acceptor.start()
-        log("receiver_started", host=host, port=bound)
-        return bound
+    def accept_from(self, listeners: Listeners) -> None:
+        """Accept, on a thread for each port. Other processes may accept from the same ones."""
+        self._listeners = listeners
+        self.port, self.tls_port = listeners.port, listeners.tls_port
+        self._metrics.receivers.set(1)
+        for listener, tls in ((listeners.plain, None), (listeners.tls, tls_files(self._settings))):
+            if listener is not None:
+                acceptor = threading.Thread(target=self._accept, args=(listener, tls), name="dicom-accept", daemon=True)
+                self._acceptors.append(acceptor)
+                acceptor.start()
 
     @property
     def alive(self) -> bool:
         """True while connections are taken."""
         return bool(self._acceptors) and all(acceptor.is_alive() for acceptor in self._acceptors)
 
+    @property
+    def ready(self) -> bool:
+        """The same: there is but one process."""
+        return self.alive
+
     def stop(self) -> None:
-        """Stop accepting, end idle associations, let running C-STOREs be answered, at the longest for STOP_GRACE_S."""
+        """Stop accepting, end idle associations, let running C-STOREs be answered, at the longest for STOP_GRACE_S.
+
+        Nobody accepts from these ports any more, in other processes neither.
+        """
         with self._lock:
             self._stopping = True
-        for listener in self._listeners:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # wakes accept
-            listener.close()
+        self._listeners.shut()
+        self._listeners.close()
+        self._metrics.receivers.set(0)
         for acceptor in self._acceptors:
             acceptor.join()
         for association in self._snapshot().values():
@@ -129,30 +117,22 @@ class Receiver:
             thread.join(STOP_GRACE_S)
         if self._acceptors:
             log("receiver_stopped", port=self.port or self.tls_port)
-        self._acceptors, self._listeners = [], []
+        self._acceptors, self._listeners = [], Listeners(None, None)
 
     def _snapshot(self) -> dict[threading.Thread, Association]:
         with self._lock:
             return dict(self._open)
 
-    def _enter(self) -> Rejection | None:
-        with self._lock:
-            if self._stopping:
-                return peers.STOPPING
-            if self._associations >= self._settings.max_associations:
-                return peers.TOO_MANY
-            self._associations += 1
-            return None
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._associations -= 1
+    def _enter(self, calling: str) -> Place | Rejection:
+        return peers.STOPPING if self._stopping else self._places.take(calling)
 
     def _accept(self, listener: socket.socket, tls: TlsFiles | None) -> None:
         while not self._stopping:
             try:
                 connection, address = listener.accept()
             except OSError as error:  # out of file descriptors, or a connection that was gone already
+                if error.errno == errno.EINVAL:  # shut, here or in another process: the gateway stops
+                    return
                 if not self._stopping:
                     log("accept_failed", level=logging.WARNING, origin=origin(error))
                     time.sleep(0.1)

@@ -101,7 +101,7 @@ class StowReceiver:
         study = request.path_params.get("study", "")
         if len(study) > commands.LONGEST_UID:
             return Response(status_code=400)
-        if not await run_in_threadpool(self._arrivals.has_room):
+        if not await run_in_threadpool(self._arrivals.has_room) or await run_in_threadpool(self._arrivals.is_behind):
             return _later()
         with self._place() as there_is_room:
             if not there_is_room:

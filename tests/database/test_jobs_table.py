@@ -141,3 +141,19 @@ def test_wishes_are_carried_out_in_order_and_once(database: Database) -> None:
     assert (done.outcome, done.actor, done.reason) == ("released", "dpo", "looked at it")
     assert done.done_at is not None
     assert database.intent(second + 1) is None
+
+
+def test_studies_that_wait_for_the_machine_are_counted_once(database: Database) -> None:
+    assert database.count_waiting() == 0
+    for study in ("sent", "released", "held", "two targets"):
+        add(database, make(study, study))
+    database.route_study("two targets", 1, [make("two targets", "two targets"), make("second", "two targets")])
+    assert database.count_waiting() == 4
+    for job, state in (("sent", State.SENT), ("released", State.AWAITING_RELEASE), ("held", State.HELD)):
+        database.set_job(job, state=state)
+    assert database.count_waiting() == 1
+    for study in ("open", "unrouted", "sent"):  # the last one's next generation
+        database.record_instance(study_key=study, name="9.dcm", sop_key="late", size_bytes=1)
+    assert database.count_waiting() == 4
+    database.set_study("unrouted", 1, state="held", reason="no_route")
+    assert database.count_waiting() == 3

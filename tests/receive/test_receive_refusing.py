@@ -9,7 +9,9 @@ import time
 
 import pytest
 from pydicom.uid import ImplicitVRLittleEndian
+from sqlalchemy.exc import OperationalError
 
+from gateway.database import Database
 from gateway.errors import EnvironmentFault
 from gateway.receive import peers as allow_list
 from gateway.receive.peers import Peers, plain_address
@@ -96,6 +98,44 @@ def test_more_associations_than_places_are_refused_for_now(open_door):
     assert door.associations("rejected_too_many") == 1
 
 
+def test_one_sender_takes_no_more_places_than_it_may_and_leaves_the_rest_to_others(open_door):
+    door = open_door(max_associations=3, max_associations_per_peer=1, allowed_peers="PACS@127.0.0.1,CT@127.0.0.1")
+    with door.peer() as first, door.peer() as second, door.peer() as other:
+        first.associate()
+        assert second.rejection() == (2, 3, 2)
+        other.associate(calling="CT")
+        first.release()
+        wait_until(lambda: door.associations("released") == 1, seconds=5, what="the place is free")
+        with door.peer() as again:
+            again.associate()
+    wait_until(lambda: door.associations("rejected_too_many_of_peer") == 1, seconds=5, what="counted")
+
+
+def test_while_too_many_studies_wait_associations_are_refused_and_those_that_are_open_go_on(open_door, monkeypatch):
+    monkeypatch.setattr("gateway.receive.arrival.LOOK_AT_QUEUE_EVERY_S", 0.0)
+    door = open_door(max_waiting_studies=1)
+    with door.peer() as peer:
+        peer.associate()
+        assert peer.store(dataset("1.2.1", "1.2"), sop="1.2.1") == 0
+        with door.peer() as another:
+            another.associate()  # as many as may wait
+        assert peer.store(dataset("1.3.1", "1.3"), sop="1.3.1") == 0
+        with door.peer() as late:
+            assert late.rejection() == (2, 3, 1)  # transient, presentation, temporary-congestion
+        assert peer.store(dataset("1.3.2", "1.3"), sop="1.3.2") == 0
+        door.database.set_study(door.study_key("1.3"), 1, state="held", reason="no_route")  # waits for a person now
+        with door.peer() as again:
+            again.associate()
+        monkeypatch.setattr(Database, "count_waiting", unanswered)
+        with door.peer() as unsure:
+            assert unsure.rejection() == (2, 3, 1)
+    wait_until(lambda: door.associations("rejected_behind") == 2, seconds=5, what="counted")
+
+
+def unanswered(_database: Database) -> int:
+    raise OperationalError("statement", {}, Exception("down"))
+
+
 def test_below_the_watermark_associations_are_refused_and_stores_answered_a700(open_door, monkeypatch):
     door = open_door(min_free_bytes=1000)
     free = 2000
@@ -155,6 +195,8 @@ def test_rejections_have_the_numbers_of_the_standard():
         "PROTOCOL_VERSION": (1, 2, 2),
         "STOPPING": (2, 3, 1),
         "TOO_MANY": (2, 3, 2),
+        "TOO_MANY_OF_PEER": (2, 3, 2),
+        "BEHIND": (2, 3, 1),
         "DISK_FULL": (2, 3, 2),
     }
 

@@ -372,6 +372,17 @@ def test_there_are_so_many_places(open_web: Callable[..., WebDoor]) -> None:
         assert door.post(body(MR.read_bytes()))[0] == 503
 
 
+def test_while_too_many_studies_wait_none_is_taken(
+    open_web: Callable[..., WebDoor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.receive.arrival.LOOK_AT_QUEUE_EVERY_S", 0.0)
+    door = open_web(max_waiting_studies=1)
+    assert door.post(body(CT.read_bytes()))[0] == 200
+    assert door.post(body(MR.read_bytes()))[0] == 200
+    assert door.post(body(CT.read_bytes()))[0] == 503
+    assert len(door.kept()) == 2
+
+
 def test_many_at_once_are_all_kept(door: WebDoor) -> None:
     statuses: list[int] = []
 
