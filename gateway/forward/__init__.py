@@ -12,6 +12,7 @@ from pathlib import Path
 from gateway.errors import Hold, UsageError
 from gateway.forward.dicom import DicomTransport
 from gateway.forward.folder import FolderTransport
+from gateway.forward.s3 import S3Transport
 from gateway.forward.stow import StowTransport
 from gateway.forward.transport import Outgoing, Transport, TransportOptions
 from gateway.forward.verified import open_verified
@@ -25,6 +26,7 @@ TRANSPORTS: dict[str, Callable[[str, TransportOptions], Transport]] = {
     "folder": FolderTransport.at,
     "http": StowTransport.at,
     "https": StowTransport.at,
+    "s3": S3Transport.at,
 }
 
 

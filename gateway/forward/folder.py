@@ -65,7 +65,7 @@ class FolderTransport:
 
     def _put(self, file: Verified, tally: Tally) -> None:
         cleared = file.item.cleared
-        study_uid = _study_uid(file)
+        study_uid = study_uid_of(file)
         if not (is_uid(study_uid) and is_uid(cleared.sop_instance_uid)):
             tally.refused(cleared.name, "output_invalid", f"instance {cleared.name}")
             return
@@ -90,7 +90,7 @@ class FolderTransport:
             raise EnvironmentFault(f"{self.root} is not a folder that can be written to ({error.strerror})") from None
 
 
-def _study_uid(file: Verified) -> str:
+def study_uid_of(file: Verified) -> str:
     """The new Study Instance UID in the verified bytes, "" when there is none."""
     source = io.BytesIO(file.source) if isinstance(file.source, memoryview) else file.source
     source.seek(0)

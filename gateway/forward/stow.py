@@ -1,26 +1,24 @@
 """`https://host/dicom-web`: STOW-RS (PS3.18 10.5). Cleared files go out as they lie there, one instance a request.
 
 One a request, so that every answer is of one instance, and a connection that breaks loses one, which is sent again by
-the next call. Redirects are not followed: nobody but the archive that was named gets anything. `http://` is for this
-machine alone. Proxies and `.netrc` of the environment are not used.
+the next call. `http://` is for this machine alone.
 """
 
 from __future__ import annotations
 
 import secrets
-import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import urllib3
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError, SSLError
+from urllib3.exceptions import HTTPError
 
 from gateway.errors import EnvironmentFault, Retry, UsageError
 from gateway.forward import stow_answers, stow_credentials
 from gateway.forward.transport import Outgoing, Tally, TransportOptions, is_uid
 from gateway.forward.verified import Verified, open_verified
+from gateway.forward.web_request import ask, open_pool, place_of
 from gateway.study import Receipt
-from gateway.tls import client_context
 
 JSON = "application/dicom+json"
 
@@ -48,7 +46,7 @@ class StowTransport:
     def send(self, items: Sequence[Outgoing], on_receipt: Callable[[Receipt], None]) -> None:
         tally = Tally(on_receipt)
         try:
-            with self._pool() as pool:
+            with open_pool(self.base, self.options) as pool:
                 headers = stow_credentials.headers_of(self.options.access)
                 for item in items:
                     self._send_one(pool, headers, item, tally)
@@ -62,9 +60,9 @@ class StowTransport:
     def probe(self) -> None:
         """Ask for one study (QIDO-RS). An archive that only stores says so, and is there. Raises Retry."""
         try:
-            with self._pool() as pool:
+            with open_pool(self.base, self.options) as pool:
                 headers = {"Accept": JSON, **stow_credentials.headers_of(self.options.access)}
-                status = self._ask(pool, "GET", "/studies?limit=1", headers)[0]
+                status = ask(pool, "GET", f"{self.base}/studies?limit=1", headers).status
         except EnvironmentFault as error:
             raise Retry("archive_access", at=str(error)) from None
         if status >= 500 and status != 501:
@@ -72,18 +70,9 @@ class StowTransport:
         if status >= 300 and status not in (405, 501):
             raise Retry("archive_rejects_us", at=f"{self._place} (HTTP {status})")
 
-    def _pool(self) -> urllib3.PoolManager:
-        secure = self.base.startswith("https:")
-        return urllib3.PoolManager(
-            1,
-            ssl_context=client_context(self.options.access.tls) if secure else None,
-            timeout=urllib3.Timeout(connect=self.options.timeout_s, read=self.options.timeout_s),
-            retries=False,
-        )
-
     @property
     def _place(self) -> str:
-        return self.base.partition("://")[2].partition("/")[0]
+        return place_of(self.base)
 
     def _send_one(self, pool: urllib3.PoolManager, auth: Mapping[str, str], item: Outgoing, tally: Tally) -> None:
         """Offer one instance and note the answer. Raises Retry when the connection is lost, Hold for broken bytes."""
@@ -101,45 +90,12 @@ class StowTransport:
                 **auth,
             }
             try:
-                status, body = self._ask(pool, "POST", "/studies", headers, _body(head, file, tail))
+                answer = ask(pool, "POST", f"{self.base}/studies", headers, _body(head, file, tail))
             except Retry as lost:
                 tally.postponed(one.name, lost.reason, f"instance {one.name}, {lost.at}")
                 raise
         tally.answered += 1
-        stow_answers.note(one, status, body, tally)
-
-    def _ask(
-        self,
-        pool: urllib3.PoolManager,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: Iterator[bytes] | None = None,
-    ) -> tuple[int, bytes]:
-        """Status and body. Raises Retry when there is no answer."""
-        try:
-            answer = pool.request(
-                method,
-                self.base + path,
-                body=body,
-                headers=dict(headers),
-                redirect=False,
-                preload_content=False,
-                decode_content=False,
-            )
-            try:
-                return answer.status, answer.read(stow_answers.LONGEST_BYTES, decode_content=True)
-            finally:
-                answer.release_conn() if answer.length_remaining == 0 else answer.close()
-        except SSLError as error:
-            why = error.args[0] if error.args else None
-            if isinstance(why, ssl.SSLCertVerificationError):
-                raise Retry("archive_untrusted", at=f"{self._place} (certificate: {why.verify_message})") from None
-            raise Retry("archive_unreachable", at=f"{self._place} (no TLS)") from None
-        except (NewConnectionError, ConnectTimeoutError, NameResolutionError):
-            raise Retry("archive_unreachable", at=self._place) from None
-        except (HTTPError, OSError) as error:
-            raise Retry("archive_aborted", at=f"{self._place} ({type(error).__name__})") from None
+        stow_answers.note(one, answer.status, answer.body, tally)
 
 
 def _around(boundary: str) -> tuple[bytes, bytes]:

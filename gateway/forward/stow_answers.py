@@ -14,7 +14,6 @@ from gateway.forward import dimse
 from gateway.forward.transport import Tally
 from gateway.study import ClearedInstance
 
-LONGEST_BYTES = 1 << 20
 STORED_SEQUENCE, FAILED_SEQUENCE = "00081199", "00081198"  # ReferencedSOPSequence, FailedSOPSequence
 INSTANCE_UID, FAILURE, WARNING = "00081155", "00081197", "00081196"
 _ALL_STORED = frozenset({200, 201, 204})

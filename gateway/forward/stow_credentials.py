@@ -20,15 +20,15 @@ LONGEST_BYTES = 16 * 1024
 def headers_of(access: Access) -> Mapping[str, str]:
     """The Authorization header, {} when none is asked for. Raises EnvironmentFault, never with what a file holds."""
     if access.token_file is not None:
-        return {"Authorization": f"Bearer {_secret(access.token_file)}"}
+        return {"Authorization": f"Bearer {secret_in(access.token_file)}"}
     if access.password_file is not None:
-        pair = f"{access.user}:{_secret(access.password_file)}".encode()
+        pair = f"{access.user}:{secret_in(access.password_file)}".encode()
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
     return {}
 
 
-def _secret(path: Path) -> str:
-    """One line of a file that nobody else can read."""
+def secret_in(path: Path) -> str:
+    """One line of a file that nobody else can read. Raises EnvironmentFault."""
     try:
         with open(path, "rb") as file:
             mode = stat.S_IMODE(path.stat().st_mode)

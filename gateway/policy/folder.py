@@ -14,6 +14,7 @@ from gateway.policy.frozen import FrozenMap
 from gateway.policy.loading import resolve
 from gateway.policy.model import Policy, Registry
 from gateway.policy.routes import Routes, resolve_routes
+from gateway.policy.sources import Source, resolve_sources
 
 ROUTES = "routes.yaml"
 DESTINATIONS = "destinations.yaml"
@@ -26,6 +27,7 @@ class PolicySet:
     policies: Mapping[str, Policy]
     routes: Routes
     destinations: Mapping[str, Destination]
+    sources: Mapping[str, Source]
 
 
 def load_policies(folder: Path, registry: Registry) -> PolicySet:
@@ -36,6 +38,7 @@ def load_policies(folder: Path, registry: Registry) -> PolicySet:
     faults = [Fault(str(path), 0, "would not be read", hint) for path in sorted(folder.glob("*.yml"))]
     routes_file, destinations_file = (read_document(folder / name) for name in (ROUTES, DESTINATIONS))
     destinations = resolve_destinations(destinations_file, folder) if _usable(destinations_file) else {}
+    sources = resolve_sources(destinations_file, folder)
     policies = _policies(folder, registry, destinations, faults)
     routes = resolve_routes(routes_file, folder, policies, destinations) if _usable(routes_file) else Routes(())
     checks_fit_routes(routes_file, routes, policies, registry)
@@ -43,7 +46,7 @@ def load_policies(folder: Path, registry: Registry) -> PolicySet:
     if faults:
         raise PolicyError(faults)
     sound = {name: policy for name, policy in policies.items() if policy is not None}
-    return PolicySet(FrozenMap(sound), routes, FrozenMap(destinations))
+    return PolicySet(FrozenMap(sound), routes, FrozenMap(destinations), FrozenMap(sources))
 
 
 def _usable(document: Document) -> bool:

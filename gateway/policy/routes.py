@@ -4,6 +4,7 @@
       - name: brain-mr
         when: {modality: MR, description: ["*brain*", "*head*"]}
         targets: [{project: brain, policy: research-basic, destination: research-archive}]
+        priority: urgent          # or routine, which is what a rule without it has; or background
 
 Every predicate of `when` must match; one of its values is enough, on any value of the attribute in any instance.
 """
@@ -28,6 +29,7 @@ from gateway.policy.model import Policy
 from gateway.policy.names import name_fault
 
 RULE_KEYS = ("name", "when", "targets")
+PRIORITIES = ("urgent", "routine", "background")  # which studies are worked on first
 TARGET_KEYS = ("project", "policy", "destination")
 _UID = re.compile(r"[0-2](\.(0|[1-9][0-9]*))+")
 
@@ -43,11 +45,14 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One rule: every predicate of `when` must match on any of its values (`in_cohort`: file names)."""
+    """One rule: every predicate of `when` must match on any of its values (`in_cohort`: file names). `priority`: one of
+    PRIORITIES.
+    """
 
     name: str
     when: Mapping[str, tuple[str, ...]]
     targets: tuple[Target, ...]
+    priority: str = "routine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +131,32 @@ def resolve_routes(
     routes: list[Route] = []
     for index, entry in enumerate(entries):
         at: Path_ = ("routes", index)
-        if not _keys(document, at, entry, RULE_KEYS, "rule"):
+        if not _keys(document, at, entry, RULE_KEYS, "rule", ("priority",)):
             continue
         says = name_fault("the name of a rule", entry["name"])
         if says:
             document.fault((*at, "name"), says)
         when = _when(document, (*at, "when"), entry["when"], folder)
         targets = _targets(document, (*at, "targets"), entry["targets"], policies, destinations)
-        route = Route(str(entry["name"]), when, targets)
+        priority = entry.get("priority", "routine")
+        if priority not in PRIORITIES:
+            document.fault((*at, "priority"), "unknown priority", f"write one of: {', '.join(PRIORITIES)}")
+        route = Route(str(entry["name"]), when, targets, str(priority))
         _against_earlier(document, at, route, routes)
         routes.append(route)
     return Routes(tuple(routes))
 
 
-def _keys(document: Document, at: Path_, entry: Any, keys: tuple[str, ...], kind: str) -> bool:
-    """Whether `entry` is a mapping that has all of `keys`; records what is wrong with it."""
+def _keys(
+    document: Document, at: Path_, entry: Any, keys: tuple[str, ...], kind: str, may: tuple[str, ...] = ()
+) -> bool:
+    """Whether `entry` is a mapping that has all of `keys`, and of others those of `may`; records what is wrong."""
     if not isinstance(entry, dict):
         document.fault(at, f"a {kind} is a mapping with {', '.join(keys)}")
         return False
     for key in entry:
-        if key not in keys:
-            hint = close_match(key, keys) or f"keys here: {', '.join(keys)}"
+        if key not in (*keys, *may):
+            hint = close_match(key, (*keys, *may)) or f"keys here: {', '.join((*keys, *may))}"
             document.fault((*at, key), f"unknown key {key}", hint)
     absent = [key for key in keys if key not in entry]
     for key in absent:

@@ -15,11 +15,13 @@ from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian
 from gateway.errors import EnvironmentFault, Hold, Retry, UsageError
 from gateway.forward import TRANSPORTS, Transport, TransportOptions, forward, open_transport
 from gateway.policy import Access
+from gateway.policy.destinations import Store
 from gateway.study import Receipt
 from gateway.tls import TlsFiles
 from tests.certificates import Authority, Pair
 from tests.forward.archives import archive
 from tests.forward.consignments import SEAL, Consignment, consignment, data_set_bytes
+from tests.forward.s3_stores import BUCKET, s3_store
 from tests.forward.web_archives import web_archive
 from tests.peers import free_port
 
@@ -85,6 +87,21 @@ def secure_web_site(tmp_path: Path) -> Iterator[Site]:
         yield Site(open_transport(there.url, options), down, lambda: dict(there.stored), lambda: len(there.requests))
 
 
+@contextlib.contextmanager
+def s3_site(tmp_path: Path) -> Iterator[Site]:
+    secret = tmp_path / "secret"
+    secret.write_text("of the access key")
+    secret.chmod(0o600)
+
+    def at(access: Access) -> Transport:
+        with_key = replace(access, user="KEY", password_file=secret)
+        return open_transport(f"s3://{BUCKET}/ct", TransportOptions(timeout_s=5, access=with_key))
+
+    with s3_store() as there:
+        down = at(Access(store=Store(endpoint=f"http://127.0.0.1:{free_port()}")))
+        yield Site(at(there.access()), down, there.stored, lambda: len(there.puts))
+
+
 def server_context(pair: Pair) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)
@@ -97,6 +114,7 @@ SITES = {
     "folder": folder_site,
     "http": web_site,
     "https": secure_web_site,
+    "s3": s3_site,
 }
 
 
@@ -255,6 +273,10 @@ def test_errors_name_our_instances_and_no_uid(site: Site, goods: Consignment) ->
         "ftp://host/dicom-web",
         "https://",
         "http://host/dicom-web",
+        "s3://",
+        "s3://Bucket",
+        "s3://bucket/../other",
+        "s3://bucket/a b",
         "",
     ],
 )

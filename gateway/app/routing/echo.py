@@ -1,5 +1,5 @@
 """`route echo`: is every destination there, and does it know us? C-ECHO to archives, QIDO-RS to web archives, a look at
-folders; sends nothing.
+buckets and folders; sends nothing.
 
 The question goes over the transport that would send, as one association of its own with our AE title, so that the
 answer holds for sending too. What it raises is told in words: the rejections of PS3.8 Table 9-21, and why a host was
@@ -21,6 +21,7 @@ from gateway.errors import EnvironmentFault, PolicyError, Retry, UsageError
 from gateway.forward import Transport, TransportOptions, open_transport
 from gateway.forward.dicom import DicomTransport
 from gateway.forward.folder import FolderTransport
+from gateway.forward.s3 import S3Transport
 from gateway.policy import Destination
 from gateway.policy.destinations import resolve_destinations
 from gateway.policy.document import close_match, read_document
@@ -117,11 +118,12 @@ def _web(transport: Transport) -> tuple[str, str]:
         if error.reason in _NO_TLS:
             return _NO_TLS[error.reason], error.at
         if error.reason == "archive_rejects_us":
-            return "rejected", f"it does not let us in ({why}): see token_file or user, and the path of its URL"
+            keys = "access_key_id and the bucket" if isinstance(transport, S3Transport) else "token_file or user"
+            return "rejected", f"it does not let us in ({why}): see {keys}, and the path of its URL"
         if error.reason == "archive_busy":
             return "busy", f"it is there, but not well ({why})"
         return "unreachable", f"it does not answer ({why}): is it up, and does it speak TLS here?"
-    return "answers", "DICOMweb answered"
+    return "answers", "the bucket answered" if isinstance(transport, S3Transport) else "DICOMweb answered"
 
 
 def _rejected(code: tuple[int, int], theirs: str, ours: str) -> tuple[str, str]:
