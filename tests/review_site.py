@@ -12,7 +12,7 @@ from houses import House, Inline
 from starlette.testclient import TestClient
 
 from gateway.app.review.desk import ReviewDesk
-from gateway.app.review.page import accounts_of
+from gateway.app.review.page import doors_of
 from gateway.database import JobRow
 from gateway.review import Accounts, ReviewPages, Role
 
@@ -86,5 +86,5 @@ def site_over(made: House, *, datasets: list[Any]) -> Iterator[Site]:
 
 def site_of(made: House, held: str, datasets: list[Any] | None = None) -> Site:
     desk = ReviewDesk(made.parts, Inline())  # type: ignore[arg-type]
-    accounts = accounts_of(made.parts.home)
-    return Site(made, ReviewPages(desk, accounts, [ORIGIN]), accounts, held, datasets or [])
+    doors = doors_of(made.parts.home, made.parts.settings)
+    return Site(made, ReviewPages(desk, doors, [ORIGIN]), doors.accounts, held, datasets or [])

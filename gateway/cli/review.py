@@ -1,4 +1,4 @@
-"""`review`: the page for held studies alone, and the accounts of those who may use it."""
+"""`review`: the page for held studies alone, the accounts of those who may use it, and what its API is."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli import review_tokens
 from gateway.cli.homes import HomeOption, made_home, settings_of
 from gateway.cli.output import JsonOption, say, say_json, table
 from gateway.errors import EnvironmentFault, UsageError
@@ -17,6 +18,7 @@ from gateway.errors import EnvironmentFault, UsageError
 app = typer.Typer(help="The review page and its accounts.", invoke_without_command=True)
 users = typer.Typer(help="Who may sign in on the review page.", no_args_is_help=True)
 app.add_typer(users, name="user")
+app.add_typer(review_tokens.app, name="token")
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Small letters, digits, dots and dashes.")]
 
 
@@ -81,14 +83,16 @@ def add(
 
 @users.command(name="list")
 def list_users(context: typer.Context, home: HomeOption = None, json: JsonOption = False) -> int:
-    """Names and roles."""
-    from gateway.app.review.page import accounts_of
+    """Names and roles; also of those who came by the sign-in provider, with the role that they had the last time."""
+    from gateway.app.review.page import accounts_of, people_of
 
-    found = accounts_of(made_home(home or context.obj)).all().values()
+    place = made_home(home or context.obj)
+    found = [*accounts_of(place).all().values(), *people_of(place).all().values()]
+    rows = [(one.name, str(one.role), "provider" if one.is_vouched else "password") for one in found]
     if json:
-        say_json([{"name": one.name, "role": str(one.role)} for one in found])
-    elif found:
-        table("Accounts of the review page", ["name", "role"], [(one.name, one.role) for one in found])
+        say_json([dict(zip(("name", "role", "by"), row, strict=True)) for row in rows])
+    elif rows:
+        table("Who may sign in on the review page", ["name", "role", "by"], rows)
     else:
         say("there is no account; deid-gateway review user add NAME --role reviewer")
     return 0
@@ -96,12 +100,24 @@ def list_users(context: typer.Context, home: HomeOption = None, json: JsonOption
 
 @users.command()
 def remove(context: typer.Context, name: NameArgument, home: HomeOption = None) -> int:
-    """Take an account away. Whoever is signed in under it is out with the next request."""
+    """Take an account away, or the name of somebody who came by the sign-in provider, so that another may have it.
+
+    Whoever is signed in under it is out with the next request.
+    """
     from gateway.app.review.accounts import remove_account
 
     place = made_home(home or context.obj)
     remove_account(place, settings_of(place), name, by=f"uid {os.getuid()}")
     say(f"{name} may no longer sign in")
+    return 0
+
+
+@app.command()
+def openapi() -> int:
+    """Print the OpenAPI document of the page's API, for generators of clients."""
+    from gateway.review.api import OPERATIONS, document
+
+    say_json(document(OPERATIONS))
     return 0
 
 

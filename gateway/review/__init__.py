@@ -6,7 +6,7 @@ a cache; originals appear only in answers to a reviewer, and the ledger has each
 
 from gateway.review.accounts import Account, Accounts
 from gateway.review.desk import Desk
-from gateway.review.pages import ReviewPages
+from gateway.review.pages import Doors, ReviewPages
 from gateway.review.roles import Role
 
-__all__ = ["Account", "Accounts", "Desk", "ReviewPages", "Role"]
+__all__ = ["Account", "Accounts", "Desk", "Doors", "ReviewPages", "Role"]

@@ -5,31 +5,34 @@ The file is read at every request, so that an account that was removed, or got a
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
-import stat
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from gateway.durable import make_folder, writing
-from gateway.errors import EnvironmentFault, UsageError
+from gateway.errors import UsageError
+from gateway.review.private_file import read_private, write_private
 from gateway.review.roles import Role
 
+VOUCHED = "oidc:"  # stands in place of a password's hash
 LEAST_LENGTH, MOST_LENGTH = 12, 256
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`digest` is an Argon2id hash in PHC form."""
+    """`digest` is an Argon2id hash in PHC form; for whom a provider vouches, `oidc:` and the SHA-256 of the subject."""
 
     name: str
     role: Role
     digest: str
+
+    @property
+    def is_vouched(self) -> bool:
+        return self.digest.startswith(VOUCHED)
 
 
 def require_account(name: str, password: str) -> None:
@@ -52,21 +55,12 @@ class Accounts:
 
     def all(self) -> dict[str, Account]:
         """By name. Raises EnvironmentFault for a file that is not ours alone, or not whole: then nobody gets in."""
-        try:
-            if stat.S_IMODE(self.path.stat().st_mode) & 0o077:
-                raise EnvironmentFault(f"{self.path} can be read or written by others; chmod 600 it")
-            entries = json.loads(self.path.read_bytes())
-            return {
-                name: Account(name, Role(entry["role"]), str(entry["digest"]))
-                for name, entry in sorted(entries.items())
-            }
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise EnvironmentFault(
-                f"{self.path} cannot be read as the accounts of the review page; restore it, or remove it and add the "
-                "accounts again with `deid-gateway review user add`"
-            ) from None
+        return read_private(
+            self.path,
+            lambda name, body: Account(name, Role(body["role"]), str(body["digest"])),
+            "the accounts of the review page",
+            "remove it and add the accounts again with `deid-gateway review user add`",
+        )
 
     def put(self, name: str, role: Role, password: str) -> None:
         """Add an account, or give it another role and password. Raises UsageError."""
@@ -87,13 +81,9 @@ class Accounts:
         return account
 
     def _write(self, accounts: dict[str, Account]) -> None:
-        make_folder(self.path.parent)
-        body = {
-            name: {key: str(value) for key, value in asdict(account).items() if key != "name"}
-            for name, account in sorted(accounts.items())
-        }
-        with writing(self.path) as file:
-            file.write(json.dumps(body, indent=1).encode())
+        write_private(
+            self.path, {name: {"role": str(one.role), "digest": one.digest} for name, one in accounts.items()}
+        )
 
     @cached_property
     def _hasher(self) -> PasswordHasher:

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from gateway.review.records import Changed, Event, PolicyText, PolicyVersion, Received, ReleaseDetail, ReleaseView
+from gateway.review.records import (
+    Changed,
+    Chart,
+    Event,
+    PolicyText,
+    PolicyVersion,
+    Received,
+    ReleaseDetail,
+    ReleaseView,
+    Sought,
+)
 
 Box = tuple[int, int, int, int]  # top, left, bottom, right in pixels, half open
 
@@ -103,6 +113,7 @@ class Case:
     no_redaction: str = ""
     waits_for: str = ""
     two_person: bool = False
+    level: str = ""  # at which it was made, where the policy has levels
     things: tuple[Thing, ...] = ()
     pointers: tuple[Pointer, ...] = ()
     verdicts: tuple[tuple[str, str, str], ...] = ()  # check, outcome, what was looked at
@@ -211,6 +222,9 @@ class Desk(Protocol):
     def releases(self) -> list[ReleaseView]:
         """Newest first."""
 
+    def worst_over_time(self) -> list[Chart]:
+        """Of each policy, the worst figure of its last releases as a share of its limit, oldest first."""
+
     def release(self, name: str) -> ReleaseDetail | None:
         """One release by its name; None for one that there never was."""
 
@@ -223,11 +237,17 @@ class Desk(Protocol):
     def preview(self, person: Person, key: str, digest: str) -> list[Previewed]:
         """What a loaded policy would do to a study whose originals are here. The ledger has it first."""
 
-    def audit(self, pseudonym: str, limit: int) -> list[Event]:
+    def audit(self, sought: Sought, limit: int) -> list[Event]:
         """The last lines of the ledger that name a person, newest first; with a pseudonym, of its studies."""
 
     def open_vault(self, person: Person, pseudonym: str, reason: str) -> list[VaultRecord]:
         """Who is behind a pseudonym, where the policy lets this person's role know. The ledger has it first."""
 
-    def note(self, event: str, person: Person) -> None:
-        """Write into the ledger that somebody came or went."""
+    def close_release(self, person: Person, name: str, reason: str) -> int:
+        """Write down that a release is to be judged now; the wish's serial, for `outcome` under the release's name."""
+
+    def recall_release(self, person: Person, name: str, code: str, reason: str) -> int:
+        """Write down that a release is asked back from its receivers. `code` is the title of the rejection notes."""
+
+    def note(self, event: str, person: Person, **told: str) -> None:
+        """Write into the ledger that somebody came, went or asked; `told` are codes, names and keys."""

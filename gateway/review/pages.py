@@ -1,20 +1,25 @@
-"""All addresses of the page, each with what it needs permission for; and the application they make."""
+"""All addresses of the page, each with what it needs permission for; and the application that they and the API make."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from gateway.review import preview_page, queue_page, record_pages, release_pages, signing, study_page
+from gateway.review import oidc_signing, preview_page, queue_page, record_pages, release_pages, signing, study_page
 from gateway.review.accounts import Accounts
+from gateway.review.api import OPERATIONS, Bureau, api_of
 from gateway.review.desk import Desk
 from gateway.review.guard import Guard
+from gateway.review.known_people import KnownPeople
+from gateway.review.provider import Provider
 from gateway.review.roles import May
+from gateway.review.tokens import Tokens
 from gateway.review.visits import Office, Page, Visit
 
 STATIC = Path(__file__).parent / "static"
@@ -38,6 +43,8 @@ PAGES = (
     Page("GET", "/static/{name}", _static, None),
     Page("GET", "/login", signing.form, None),
     Page("POST", "/login", signing.sign_in, None),
+    Page("GET", "/oidc/start", oidc_signing.start, None),
+    Page("GET", "/oidc/back", oidc_signing.back, None),
     Page("POST", "/logout", signing.sign_out, May.QUEUE),
     Page("GET", "/queue", queue_page.queue, May.QUEUE),
     Page("GET", "/queue/rows", queue_page.rows, May.QUEUE, by_itself=True),
@@ -53,6 +60,8 @@ PAGES = (
     Page("GET", "/releases", release_pages.releases, May.QUEUE),
     Page("GET", "/releases/{name}", release_pages.release, May.QUEUE),
     Page("GET", "/releases/{name}/report.{kind}", release_pages.report, May.POLICIES),
+    Page("POST", "/releases/{name}/close", release_pages.close, May.CLOSE),
+    Page("POST", "/releases/{name}/recall", release_pages.recall, May.CLOSE),
     Page("GET", "/audit", record_pages.audit, May.AUDIT),
     Page("POST", "/audit", record_pages.audit, May.AUDIT),
     Page("GET", "/vault", record_pages.vault, May.OPEN_VAULT),
@@ -60,12 +69,26 @@ PAGES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """By what people and programs get in."""
+
+    accounts: Accounts
+    tokens: Tokens
+    people: KnownPeople
+    provider: Provider | None = None
+
+
 class ReviewPages:
     """The ASGI application. `origins` are the addresses that it answers to, the first being the one to show."""
 
-    def __init__(self, desk: Desk, accounts: Accounts, origins: Collection[str]) -> None:
+    def __init__(self, desk: Desk, doors: Doors, origins: Collection[str]) -> None:
         first = next(iter(origins))
-        self.office = Office(desk, accounts, first, frozenset(origins))
-        routes = [Route(page.path, page.endpoint(self.office), methods=[page.method]) for page in PAGES]
+        self.doors = doors
+        self.office = Office(desk, doors.accounts, doors.people, first, frozenset(origins), doors.provider)
+        routes: list[BaseRoute] = [
+            Route(page.path, page.endpoint(self.office), methods=[page.method]) for page in PAGES
+        ]
+        routes.append(Mount("/api/v1", api_of(Bureau(desk, doors.accounts, doors.tokens), OPERATIONS)))
         hosts = [origin.partition("://")[2] for origin in origins]
         self.app: ASGIApp = Guard(Starlette(routes=routes), hosts, secure=self.office.secure)

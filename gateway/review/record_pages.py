@@ -5,8 +5,9 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from gateway.errors import UsageError
+from gateway.review.records import Sought
 from gateway.review.visits import Visit
-from gateway.review.wording import reason_of
+from gateway.review.wording import day_of, midnight, reason_of
 
 MOST_LINES = 500
 
@@ -38,7 +39,15 @@ def audit(visit: Visit) -> Response:
     """The ledger's lines that name a person; looking into it is a line of its own. What is searched for comes by POST:
     somebody may type a Patient ID, and an address stays in the browser's history.
     """
-    pseudonym = visit.form.get("pseudonym", "").strip()[:64]
+    asked = {name: visit.form.get(name, "").strip()[:64] for name in ("pseudonym", "who", "event", "since", "until")}
+    since, until = day_of(asked["since"], "the first day"), day_of(asked["until"], "the last day")
+    sought = Sought(
+        pseudonym=asked["pseudonym"],
+        who=asked["who"],
+        event=asked["event"],
+        since=None if since is None else midnight(since),
+        before=None if until is None else midnight(until, after=True),
+    )
     visit.office.desk.note("audit_read", visit.person)
-    events = visit.office.desk.audit(pseudonym, MOST_LINES)
-    return visit.page("audit.html", events=events, pseudonym=pseudonym, most=MOST_LINES)
+    events = visit.office.desk.audit(sought, MOST_LINES)
+    return visit.page("audit.html", events=events, asked=asked, most=MOST_LINES)

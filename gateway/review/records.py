@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -18,6 +18,19 @@ class Event:
     said: str
     facts: str
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which lines of the ledger: all that is named must fit. `pseudonym` as it left; `who` and `event` are parts of a
+    name and of an event's words, in any case; `since` and `before` are UTC seconds, half open.
+    """
+
+    pseudonym: str = field(default="", repr=False)
+    who: str = ""
+    event: str = ""
+    since: float | None = None
+    before: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,17 @@ class Figure:
         kept = self.upper >= self.limit if self.check == "record_isolation" else self.upper <= self.limit
         return "keeps to it" if kept else "exceeds it"
 
+    @property
+    def of_limit(self) -> float | None:
+        """How much of its limit the bound uses: 1 is the limit, more is beyond it; None where it is no evidence. A
+        group of people is the nearer the smaller it is, and one of nobody beyond every limit.
+        """
+        if self.note or not self.limit or self.upper is None:
+            return None
+        if self.check == "record_isolation":
+            return self.limit / self.upper if self.upper else float("inf")
+        return self.upper / self.limit
+
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -112,6 +136,15 @@ class ReleaseView:
     at: str
     figures: tuple[Figure, ...]
 
+    @property
+    def worst(self) -> Figure | None:
+        """The figure that uses most of its limit, of those that are evidence."""
+        return max(
+            (figure for figure in self.figures if figure.of_limit is not None),
+            key=lambda figure: figure.of_limit or 0.0,
+            default=None,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDetail:
@@ -124,6 +157,7 @@ class ReleaseDetail:
     stages: tuple[tuple[str, int], ...]  # instances that a stage went over
     residuals: tuple[tuple[str, int], ...]  # findings of the gate in what it holds, by check
     unjudged: tuple[tuple[str, str, int, str, str], ...]  # modality, aspect, instances, reason, approver
+    levels: tuple[tuple[str, int], ...] = ()  # cleared studies by level
 
 
 @dataclass(frozen=True, slots=True)

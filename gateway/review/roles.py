@@ -10,7 +10,7 @@ class Role(StrEnum):
 
     VIEWER = "viewer"  # sees what waits and why
     REVIEWER = "reviewer"  # looks at originals and decides
-    PRIVACY_OFFICER = "privacy-officer"  # and may choose another policy, and reads who did what
+    PRIVACY_OFFICER = "privacy-officer"  # and chooses another policy, closes and recalls releases, reads who did what
     VAULT_KEEPER = "vault-keeper"  # opens the vault where a policy names this role; sees no original
     ADMIN = "admin"  # reads who did what; sees no original and decides nothing
 
@@ -22,6 +22,7 @@ class May(StrEnum):
     LOOK = "look at originals"
     DECIDE = "decide about a held study"
     REPOLICY = "choose another policy"
+    CLOSE = "close a release or ask for it back"
     POLICIES = "read the policies"
     AUDIT = "read who did what"
     OPEN_VAULT = "ask who is behind a pseudonym"
@@ -32,7 +33,7 @@ _REVIEWS = _SEES | {May.LOOK, May.DECIDE}
 GRANTS: dict[Role, frozenset[May]] = {
     Role.VIEWER: _SEES,
     Role.REVIEWER: _REVIEWS,
-    Role.PRIVACY_OFFICER: _REVIEWS | {May.REPOLICY, May.AUDIT, May.OPEN_VAULT},
+    Role.PRIVACY_OFFICER: _REVIEWS | {May.REPOLICY, May.CLOSE, May.AUDIT, May.OPEN_VAULT},
     Role.VAULT_KEEPER: _SEES | {May.OPEN_VAULT},
     Role.ADMIN: _SEES | {May.AUDIT},
 }

@@ -1,7 +1,8 @@
 """Who is signed in. Kept in memory: a restart signs everybody out.
 
 The browser has a random token, this side its hash. A session ends after `IDLE_S` without a person's doing, after
-`WHOLE_S` at the latest, and as soon as its account gets another password or role.
+`WHOLE_S` at the latest, and as soon as its account gets another password or role. What a provider takes away is not
+told to us, so whoever signed in by it comes by there again after `VOUCHED_S`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gateway.review.roles import GRANTS, May, Role
 
 IDLE_S = 15 * 60.0
 WHOLE_S = 8 * 3600.0
+VOUCHED_S = 3600.0
 MOST_OF_ACCOUNT = 4  # browsers at once; the oldest session ends
 
 
@@ -63,13 +65,13 @@ class Sessions:
             mine = [key for key, one in self._open.items() if one.name == account.name]
             for key in mine[: max(0, len(mine) - MOST_OF_ACCOUNT + 1)]:
                 del self._open[key]
-            self._open[_hashed(token)] = session
+            self._open[hashed(token)] = session
         return token, session
 
     def find(self, token: str, accounts: dict[str, Account], *, touch: bool) -> Session | None:
         """The session of a token. With `touch` a person did something, and its time begins anew."""
         with self._lock:
-            key = _hashed(token)
+            key = hashed(token)
             session = self._open.get(key)
             if session is None:
                 return None
@@ -83,7 +85,7 @@ class Sessions:
 
     def close(self, token: str) -> None:
         with self._lock:
-            self._open.pop(_hashed(token), None)
+            self._open.pop(hashed(token), None)
 
     def proof(self, visit: str) -> str:
         """What the form of somebody who is not signed in yet must bring beside the cookie `visit`."""
@@ -91,8 +93,9 @@ class Sessions:
 
     @staticmethod
     def _is_over(session: Session, now: float) -> bool:
-        return now - session.seen_at > IDLE_S or now - session.opened_at > WHOLE_S
+        whole_s = VOUCHED_S if session.account.is_vouched else WHOLE_S
+        return now - session.seen_at > IDLE_S or now - session.opened_at > whole_s
 
 
-def _hashed(token: str) -> str:
+def hashed(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -21,8 +21,16 @@ def form(visit: Visit) -> Response:
 
 def _form(visit: Visit, says: str, status: int) -> Response:
     mark = secrets.token_urlsafe(24)
-    page = visit.page("login.html", status, proof=visit.office.sessions.proof(mark), says=says)
-    visit.office.set_cookie(page, VISIT, mark)
+    office = visit.office
+    page = visit.page(
+        "login.html",
+        status,
+        proof=office.sessions.proof(mark),
+        says=says,
+        by_provider=office.provider is not None,
+        by_password=office.provider is None or bool(office.accounts.all()),
+    )
+    office.set_cookie(page, VISIT, mark)
     return page
 
 
@@ -63,7 +71,12 @@ def sign_out(visit: Visit) -> Response:
     office = visit.office
     office.sessions.close(visit.request.cookies.get(office.cookie, ""))
     office.desk.note("signed_out", visit.person)
-    page = RedirectResponse("/login", 303)
+    leaving = ""
+    if visit.signed_in.account.is_vouched and office.provider is not None:
+        leaving = office.provider.leaving(f"{office.origin}/login")
+    page: Response = RedirectResponse("/login", 303)
+    if leaving:  # a link, since a form may not be sent on to another site
+        page = Visit(office, visit.request, None).page("left.html", leaving=leaving)
     page.delete_cookie(office.cookie, path="/", secure=office.secure, httponly=True, samesite="strict")
     page.headers["Clear-Site-Data"] = '"cache", "storage"'
     return page

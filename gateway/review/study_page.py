@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from gateway.errors import UsageError
-from gateway.review.desk import Box, Case, Kind, Verb, Wish
+from gateway.review.desk import Box, Case, Kind, Picture, Verb, Wish
 from gateway.review.roles import May
 from gateway.review.visits import Denied, Visit
 from gateway.review.wording import reason_of
@@ -49,12 +49,16 @@ def frame(visit: Visit) -> Response:
         raise Denied(PlainTextResponse("before or after\n", 404))
     number = int(visit.request.path_params["frame"])
     picture = visit.office.desk.picture(visit.person, visit.path("key"), visit.path("name"), number, Kind(kind))
-    headers = {
+    return Response(picture.png, media_type="image/png", headers=picture_headers(picture))
+
+
+def picture_headers(picture: Picture) -> dict[str, str]:
+    """How samples become stored values: value = sample * step + low."""
+    return {
         "X-Low": repr(picture.low),
         "X-Step": repr(picture.step),
         "X-Inverted": "1" if picture.inverted else "0",
     }
-    return Response(picture.png, media_type="image/png", headers=headers)
 
 
 def header(visit: Visit) -> Response:
@@ -76,7 +80,7 @@ def decide(visit: Visit) -> Response:
         reason=reason_of(form.get("reason", "")),
         policy_digest=form.get("policy", "") if verb == Verb.RERUN else "",
         name=form.get("name", "") if verb == Verb.REDACT else "",
-        box=_box(form) if verb == Verb.REDACT else None,
+        box=_drawn(form) if verb == Verb.REDACT else None,
         whole_series=form.get("scope") == "series",
     )
     if wish.policy_digest and not visit.may(May.REPOLICY):
@@ -93,8 +97,12 @@ def _case(visit: Visit, key: str) -> Case:
     return case
 
 
-def _box(form: Mapping[str, str]) -> Box:
-    sides = [_number(form.get(side, ""), "a side of the box") for side in ("top", "left", "bottom", "right")]
+def _drawn(form: Mapping[str, str]) -> Box:
+    return box_of([_number(form.get(side, ""), "a side of the box") for side in ("top", "left", "bottom", "right")])
+
+
+def box_of(sides: Sequence[int]) -> Box:
+    """Raises UsageError for one with nothing in it."""
     top, left, bottom, right = sides
     if not (top < bottom and left < right):
         raise UsageError("draw a box first: its bottom lies below its top, its right side beyond its left")

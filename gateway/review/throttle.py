@@ -1,6 +1,7 @@
-"""How often somebody may try to sign in: after too many failures an account takes no password for a while.
+"""How often somebody may try to sign in: after too many failures an account takes no password for a while. And how
+often a token may call.
 
-By account, not by address: behind a proxy everybody has the same one. Sessions that are open go on.
+By account and token, not by address: behind a proxy everybody has the same one. Sessions that are open go on.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from threading import BoundedSemaphore, Lock
 
 FAILURES, WINDOW_S = 8, 15 * 60.0
 MOST_NAMES = 10_000
+CALLS, CALLS_WINDOW_S = 600, 60.0
 HASHES_AT_ONCE, HASHES_WAITING = 2, 8  # each takes 64 MiB and a core; who waits for one holds a thread of the page
 
 
@@ -61,3 +63,24 @@ class Throttle:
 
     def _recent(self, name: str) -> list[float]:
         return [at for at in self._failed.get(name, []) if self._now() - at < WINDOW_S]
+
+
+class Rate:
+    """At most CALLS of one name in CALLS_WINDOW_S. Safe to share between threads."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lock = Lock()
+        self._calls: dict[str, tuple[float, int]] = {}  # when the window of a name began, and its calls since then
+
+    def wait_s(self, name: str) -> float:
+        """Count a call; seconds until the next one may come, 0 when this one may."""
+        with self._lock:
+            now = self._now()
+            began, count = self._calls.get(name, (now, 0))
+            if now - began >= CALLS_WINDOW_S:
+                began, count = now, 0
+            if count >= CALLS:
+                return began + CALLS_WINDOW_S - now
+            self._calls[name] = (began, count + 1)
+            return 0.0

@@ -6,7 +6,6 @@ page that says so.
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,16 +19,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from gateway.errors import EnvironmentFault, StudyError, UsageError
-from gateway.review.accounts import Accounts
+from gateway.review.accounts import Account, Accounts
+from gateway.review.attempts import Attempts
 from gateway.review.desk import Desk, Person
-from gateway.review.guard import MAX_BODY_BYTES
+from gateway.review.guard import body_of, told
+from gateway.review.known_people import KnownPeople
+from gateway.review.problems import Problem
+from gateway.review.provider import Provider
 from gateway.review.roles import May
 from gateway.review.sessions import Session, Sessions
 from gateway.review.throttle import Throttle
 from gateway.review.wording import FILTERS
 
 TEMPLATES = Path(__file__).parent / "templates"
-BODY_S = 10.0
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -47,10 +49,17 @@ class Office:
 
     desk: Desk
     accounts: Accounts
+    people: KnownPeople
     origin: str
     origins: frozenset[str]
+    provider: Provider | None = None
+    attempts: Attempts = field(default_factory=Attempts)
     sessions: Sessions = field(default_factory=Sessions)
     throttle: Throttle = field(default_factory=Throttle)
+
+    def known(self) -> dict[str, Account]:
+        """Everybody who may be signed in, by name."""
+        return {**(self.people.all() if self.provider is not None else {}), **self.accounts.all()}
 
     @property
     def secure(self) -> bool:
@@ -136,6 +145,8 @@ class Page:
                 return await run_in_threadpool(self._answer, visit)
             except Denied as denied:
                 return denied.response
+            except Problem as problem:
+                return told(request.url.path, problem)
             except UsageError as error:
                 return visit.message("That cannot be done", str(error), 409)
             except StudyError as error:
@@ -150,7 +161,7 @@ class Page:
         session = None
         if office.cookie in request.cookies:
             token = request.cookies[office.cookie]
-            session = office.sessions.find(token, office.accounts.all(), touch=not self.by_itself)
+            session = office.sessions.find(token, office.known(), touch=not self.by_itself)
         visit = Visit(office, request, session, visit.form)
         if self.may is None:
             return self.handler(visit)
@@ -177,16 +188,8 @@ def _require_our_site(request: Request, office: Office) -> None:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form; of one that is there twice, the last. Raises Denied."""
-    body = b""
+    """The fields of a form; of one that is there twice, the last. Raises Problem, and Denied."""
     try:
-        async with asyncio.timeout(BODY_S):
-            async for piece in request.stream():
-                body += piece
-                if len(body) > MAX_BODY_BYTES:
-                    raise Denied(PlainTextResponse("too much\n", 413))
-        return dict(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=32))
-    except TimeoutError:
-        raise Denied(PlainTextResponse("too slow\n", 408)) from None
+        return dict(parse_qsl((await body_of(request)).decode("utf-8"), keep_blank_values=True, max_num_fields=32))
     except ValueError:
         raise Denied(PlainTextResponse("not a form of this site\n", 400)) from None

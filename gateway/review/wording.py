@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from datetime import time as clock
 
 from gateway.errors import UsageError
 
 LEAST_REASON, MOST_REASON = 5, 512
+DAY_S = 86400.0
 
 
 def reason_of(text: str) -> str:
@@ -33,6 +35,19 @@ def age(since: float) -> str:
 
 def moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def midnight(day: date, *, after: bool = False) -> float:
+    """Where a day begins (UTC seconds), or ends."""
+    return datetime.combine(day, clock(), UTC).timestamp() + (DAY_S if after else 0.0)
+
+
+def day_of(text: str, what: str) -> date | None:
+    """A day as a form sends it; None for none. Raises UsageError."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        raise UsageError(f"{what} is a day such as 2026-11-30") from None
 
 
 def short(key: str) -> str:

@@ -38,7 +38,7 @@ def test_accounts_are_added_changed_listed_and_removed_each_with_a_line_in_the_l
     assert add(home, "anna", "reviewer").code == 0  # type: ignore[attr-defined]
     assert add(home, "anna", "privacy-officer").out == "anna is now privacy-officer, with the new password\n"  # type: ignore[attr-defined]
     assert command("review", "user", "list", "--home", home.root, "--json").json == [
-        {"name": "anna", "role": "privacy-officer"}
+        {"name": "anna", "role": "privacy-officer", "by": "password"}
     ]
     assert command("review", "user", "remove", "anna", "--home", home.root).code == 0
     assert command("review", "user", "list", "--home", home.root, "--json").json == []
@@ -50,6 +50,48 @@ def test_accounts_are_added_changed_listed_and_removed_each_with_a_line_in_the_l
         ("account_removed", "anna", None),
     ]
     assert PASSWORD not in home.ledger.read_text()
+
+
+def test_tokens_are_made_listed_and_revoked_and_the_secret_is_told_once(home: Home, command: Command) -> None:
+    add(home, "anna", "reviewer")
+    where = ("--home", home.root)
+    made = command(
+        *("review", "token", "new", "nightly", "--account", "anna", "--days", "7"),
+        *("--scope", "studies:read", "--scope", "decisions:write", *where),
+    )
+    assert made.code == 0
+    secret = made.out.strip()
+    assert secret.startswith("deid_")
+    assert len(secret) == len("deid_") + 43  # 256 bits
+    listed = command("review", "token", "list", *where, "--json")
+    (row,) = listed.json
+    assert secret not in listed.out
+    assert (row["name"], row["account"], row["state"]) == ("nightly", "anna", "counts")
+    assert row["scopes"] == "decisions:write studies:read"
+    command("review", "user", "remove", "anna", *where)
+    assert command("review", "token", "list", *where, "--json").json[0]["state"] == "without account"
+    assert command("review", "token", "revoke", "nightly", *where).code == 0
+    assert command("review", "token", "revoke", "nightly", *where).code == 2
+    assert command("review", "token", "list", *where, "--json").json == []
+    assert [line["event"] for line in events(home)][1:] == ["token_made", "account_removed", "token_revoked"]
+
+
+def test_a_token_of_nobody_or_beyond_its_role_is_refused_with_a_reason(home: Home, command: Command) -> None:
+    add(home, "vera", "viewer")
+    for account, scope, says in (
+        ("nobody", "studies:read", "no account nobody"),
+        ("vera", "decisions:write", "no use for decisions:write"),
+        ("vera", "all", "studies:read"),
+    ):
+        made = command(*("review", "token", "new", "tok", "--account", account, "--scope", scope, "--home", home.root))
+        assert made.code == 2
+        assert says in made.err
+
+
+def test_the_document_of_the_api_is_printed_without_a_home(command: Command) -> None:
+    told = command("review", "openapi").json
+    assert told["openapi"] == "3.1.0"
+    assert "/studies/{key}/decisions" in told["paths"]
 
 
 @pytest.mark.parametrize(

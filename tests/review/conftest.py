@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
@@ -50,3 +52,16 @@ def gateway_house(home: Home, policies: Path) -> Iterator[House]:
 def site(gateway_house: House) -> Iterator[Site]:
     with site_over(gateway_house, datasets=study(2)) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Debian's, or the test is left out."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no chromium here: apt-get install chromium")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright here: pip install playwright")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()

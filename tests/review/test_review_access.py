@@ -34,6 +34,8 @@ def test_only_signing_in_and_files_of_ours_are_for_everybody() -> None:
         ("GET", "/static/{name}"),
         ("GET", "/login"),
         ("POST", "/login"),
+        ("GET", "/oidc/start"),
+        ("GET", "/oidc/back"),
     }
 
 
@@ -327,7 +329,7 @@ def test_what_is_stored_of_a_password_is_an_argon2id_hash(site: Site) -> None:
 def test_behind_tls_the_cookie_travels_by_tls_alone(site: Site) -> None:
     from gateway.review import ReviewPages
 
-    pages = ReviewPages(site.pages.office.desk, site.accounts, ["https://deid.example"])
+    pages = ReviewPages(site.pages.office.desk, site.pages.doors, ["https://deid.example"])
     browser = site.browser()
     browser = type(browser)(pages.app, base_url="https://deid.example", headers={"Origin": "https://deid.example"})
     browser.follow_redirects = False

@@ -234,6 +234,25 @@ def test_a_study_that_no_route_took_shows_what_came_and_may_be_rerun_or_rejected
     assert gateway_house.ends(key) == [("", "rejected", "reviewer_rejected")]
 
 
+def test_the_audit_page_is_searched_by_who_what_and_day(site: Site) -> None:
+    site.decide(site.signed_in(name="anna"), "reject")
+    browser = site.signed_in(Role.PRIVACY_OFFICER, name="paula")
+    csrf = csrf_of(browser.get("/audit").text)
+
+    def rows(**sought: str) -> list[tuple[str, str]]:
+        page = browser.post("/audit", data={"csrf": csrf, **sought}).text
+        cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in page.split("<tr>")[2:]]
+        return [(row[2], row[3]) for row in cells]
+
+    assert rows(who="ANNA") == [("rejected", "anna@review"), ("signed in", "anna@review")]
+    assert rows(event="rejected") == [("rejected", "anna@review")]
+    assert rows(who="paula", event="signed") == [("signed in", "paula@review")]
+    assert rows(since="2200-01-01") == rows(until="1999-12-31") == rows(who="anna", event="viewed") == []
+    assert len(rows(since="2000-01-01", until="2199-12-31", event="signed")) == 2
+    refused = browser.post("/audit", data={"csrf": csrf, "since": "<script>"})
+    assert (refused.status_code, "<script>" in refused.text.partition("<main")[2]) == (409, False)
+
+
 def test_the_audit_page_finds_a_pseudonym_and_keeps_it_out_of_addresses(site: Site, target: Path) -> None:
     browser = site.signed_in(Role.PRIVACY_OFFICER)
     assert site.decide(browser, "release", reason="nothing to be seen") == "done"

@@ -43,7 +43,7 @@ def scored(site: Site, *scores: dict[str, Any], serial: int = 1) -> None:
 
 def test_the_list_has_every_release_and_links_to_page_and_reports(collected: Site) -> None:
     page = collected.signed_in(Role.VIEWER).get("/releases").text
-    assert page.index("research-basic-2") < page.index("research-basic-1")
+    assert page.index('data-row="research-basic-2"') < page.index('data-row="research-basic-1"')
     for name in ("research-basic-1", "research-basic-2"):
         for address in (f"/releases/{name}", f"/releases/{name}/report.pdf", f"/releases/{name}/report.html"):
             assert f'href="{address}"' in page
@@ -68,6 +68,59 @@ def test_a_release_shows_bounds_limits_charts_and_what_was_not_assessed(collecte
     assert "a test of releases" in page
     assert found_in(page.encode()) == []
     assert 'style="' not in page  # the site's own policy would not apply it
+
+
+def test_the_list_says_how_near_each_release_came_to_a_limit_and_draws_it_over_time(collected: Site) -> None:
+    browser = collected.signed_in(Role.VIEWER)
+    void = {**SCORE, "check": "rank1", "upper": 9.0, "note": "attacker_void"}
+    scored(collected, SCORE, {**SCORE, "card": "card-2", "upper": 0.05}, void)
+    page = browser.get("/releases").text
+    assert re.search(r'<span class="bad">123 %</span> <span class="soft">of the limit of linkability by card-1', page)
+    assert "not judged yet" in page
+    assert page.count("<svg") == 1
+    assert "research-basic: shares of limits" in page
+    scored(collected, void)
+    page = browser.get("/releases").text
+    assert "no evidence" in page
+    assert "<svg" not in page
+    small = {**SCORE, "check": "record_isolation", "card": "", "limit": 5.0, "estimate": 0.0, "upper": 0.0}
+    scored(collected, small)  # a group of nobody is beyond every limit
+    assert '<span class="bad">all of it</span>' in browser.get("/releases").text
+
+
+def test_a_privacy_officer_closes_a_release_and_asks_for_it_back(home: Home, policies: Path) -> None:
+    with house(home, judged(policies, {"record_isolation": {"k": 2}}, people=2)) as made:
+        for person in range(2):
+            made.deliver(film(person))
+        site = site_of(made, "")
+        browser, where = site.signed_in(Role.PRIVACY_OFFICER, name="paula"), "/releases/research-basic-1"
+        for verb, form, state in (("close", {}, "sent"), ("recall", {"code": "113039"}, "recalled")):
+            page = browser.get(where).text
+            assert f'action="{where}/{verb}"' in page
+            form = {"csrf": csrf_of(page), "reason": "the ethics vote has changed", **form}
+            answer = browser.post(f"{where}/{verb}", data=form)
+            assert answer.headers["location"].startswith(f"{where}?asked=")
+            assert "Written down." in browser.get(answer.headers["location"]).text
+            made.settle()
+            assert "Done." in browser.get(answer.headers["location"]).text
+            (release,) = made.parts.database.releases_in()
+            assert release.state == state
+        assert "Ask for it back" not in browser.get(where).text
+        assert [line["actor"] for line in site.events("release_closed") + site.events("recalled")] == [
+            "paula@review"
+        ] * 2
+        form = {"csrf": csrf_of(browser.get(where).text), "reason": "the ethics vote has changed", "code": "1"}
+        assert browser.post(f"{where}/recall", data=form).status_code == 409
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.REVIEWER, Role.ADMIN, Role.VAULT_KEEPER])
+def test_nobody_else_closes_or_recalls_a_release(collected: Site, role: Role) -> None:
+    browser = collected.signed_in(role)
+    page = browser.get("/releases/research-basic-2").text
+    assert "Close it" not in page
+    form = {"csrf": csrf_of(page), "reason": "the month is over", "code": "113039"}
+    for verb in ("close", "recall"):
+        assert browser.post(f"/releases/research-basic-2/{verb}", data=form).status_code == 403
 
 
 def test_a_release_that_collects_says_so(collected: Site) -> None:

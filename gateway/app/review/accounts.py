@@ -1,15 +1,18 @@
-"""Accounts of the review page, each change with a line in the ledger: who may look at originals is a decision."""
+"""Accounts of the review page and tokens of its API, each change with a line in the ledger: who may look at originals
+is a decision.
+"""
 
 from __future__ import annotations
 
 import time
 
-from gateway.app.review.page import accounts_of
+from gateway.app.review.page import accounts_of, people_of, tokens_of
 from gateway.errors import UsageError
 from gateway.ledger import Ledger
 from gateway.pseudonyms import Keys, master_key
 from gateway.review import Role
 from gateway.review.accounts import require_account
+from gateway.review.tokens import Token, scopes_of
 from gateway.settings import Home, Settings
 
 
@@ -25,12 +28,39 @@ def put_account(home: Home, settings: Settings, name: str, role: Role, password:
 
 
 def remove_account(home: Home, settings: Settings, name: str, *, by: str) -> None:
-    """Raises UsageError for a name that is not there."""
-    accounts = accounts_of(home)
-    if name not in accounts.all():
+    """An account, or a name that a sign-in provider gave to somebody. Raises UsageError for one that is not there."""
+    accounts, people = accounts_of(home), people_of(home)
+    if name in accounts.all():
+        accounts.remove(name)
+    elif name in people.all():
+        people.remove(name)
+    else:
         raise UsageError(f"there is no account {name}; see `deid-gateway review user list`")
-    accounts.remove(name)
     _ledger(home, settings).append("account_removed", f"account/{time.time_ns()}", actor=by, account=name)
+
+
+def new_token(
+    home: Home, settings: Settings, name: str, account: str, scopes: list[str], days: int, *, by: str
+) -> tuple[str, Token]:
+    """A token's secret, to be shown once, and the token. The ledger's line comes first. Raises UsageError."""
+    found = accounts_of(home).all().get(account)
+    if found is None:
+        raise UsageError(f"there is no account {account}; a token stands for one, see `deid-gateway review user list`")
+    tokens = tokens_of(home)
+    secret, token = tokens.make(name, account, scopes_of(scopes, found), days)
+    told = {"token": name, "account": account, "scopes": sorted(token.scopes), "until": round(token.until)}
+    _ledger(home, settings).append("token_made", f"token/{time.time_ns()}", actor=by, **told)
+    tokens.keep(token)
+    return secret, token
+
+
+def revoke_token(home: Home, settings: Settings, name: str, *, by: str) -> None:
+    """Raises UsageError for a name that is not there."""
+    tokens = tokens_of(home)
+    if name not in tokens.all():
+        raise UsageError(f"there is no token {name}; see `deid-gateway review token list`")
+    tokens.remove(name)
+    _ledger(home, settings).append("token_revoked", f"token/{time.time_ns()}", actor=by, token=name)
 
 
 def _ledger(home: Home, settings: Settings) -> Ledger:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.app.clearing import pairs_of
+from gateway.app.levels import level_told
 from gateway.app.parts import Parts
 from gateway.app.release.releases import HELD_IN
 from gateway.app.review.frames import Facts, facts_of, facts_of_each
@@ -129,6 +130,18 @@ class CaseFiles:
                 return True  # nobody can tell, as in `decisions`
         return bool(digest) and self._two[digest]
 
+    def _level(self, job: JobRow | None) -> str:
+        """At which level a job was made, and which attempt that was; "" where nobody can tell, or none has levels."""
+        try:
+            policy = self._parts.policies.of(job.policy_digest) if job is not None else None
+        except Hold:
+            return ""
+        if job is None or policy is None or policy.escalate is None:
+            return ""
+        return (
+            f"{level_told(policy, job.level)} of {policy.escalate.stage}, attempt {job.level + 1} of {policy.attempts}"
+        )
+
     # -- one study ----------------------------------------------------------------------------------------------------
 
     def case(self, key: str) -> Case | None:
@@ -151,6 +164,7 @@ class CaseFiles:
             no_redaction="" if subject.job is not None else "nothing of it has been cleaned yet",
             waits_for=", ".join(sorted(agreed.get(key, ()))),
             two_person=entry.needed > 1,
+            level=self._level(subject.job),
             things=() if closed else self._things(subject),
             pointers=tuple(map(pointer, waiting.findings)),
             verdicts=tuple(_verdicts(subject.job)) if subject.job is not None else (),

@@ -13,6 +13,8 @@ from functools import partial
 from typing import TypeVar
 
 from gateway.app.parts import Parts
+from gateway.app.recall.recalls import RECALL, RELEASE
+from gateway.app.release.closing import CLOSE
 from gateway.app.review import history as review_history
 from gateway.app.review.cases import CaseFiles, Subject
 from gateway.app.review.drawn import Drawing, place_of, store
@@ -25,8 +27,19 @@ from gateway.app.waiting import everything_held
 from gateway.app.workers import Workers
 from gateway.database import Intent
 from gateway.errors import Hold, UsageError
+from gateway.forward.rejection_note import TITLES
 from gateway.review.desk import Case, Entry, HeaderLine, Kind, Person, Picture, Previewed, VaultRecord, Verb, Wish
-from gateway.review.records import Changed, Event, PolicyText, PolicyVersion, Received, ReleaseDetail, ReleaseView
+from gateway.review.records import (
+    Changed,
+    Chart,
+    Event,
+    PolicyText,
+    PolicyVersion,
+    Received,
+    ReleaseDetail,
+    ReleaseView,
+    Sought,
+)
 from gateway.study import State
 
 AGAIN_S = 600.0  # the same object for the same person within this is the same view
@@ -38,7 +51,7 @@ class ReviewDesk:
 
     def __init__(self, parts: Parts, workers: Workers | None = None) -> None:
         self._parts = parts
-        self._workers = workers or Workers(1)
+        self._workers = workers or Workers(1, memory_bytes=parts.settings.worker_memory_bytes)
         self._files = CaseFiles(parts, self._run)
         self._records = Records(parts)
         self._previews = Previews(parts, self._workers)
@@ -153,6 +166,9 @@ class ReviewDesk:
     def releases(self) -> list[ReleaseView]:
         return self._records.releases()
 
+    def worst_over_time(self) -> list[Chart]:
+        return self._records.worst_over_time()
+
     def release(self, name: str) -> ReleaseDetail | None:
         return self._records.release(name)
 
@@ -165,22 +181,35 @@ class ReviewDesk:
     def preview(self, person: Person, key: str, digest: str) -> list[Previewed]:
         return self._previews.of(person, key, digest)
 
-    def audit(self, pseudonym: str, limit: int) -> list[Event]:
-        return self._records.audit(pseudonym, limit)
+    def audit(self, sought: Sought, limit: int) -> list[Event]:
+        return self._records.audit(sought, limit)
 
     def open_vault(self, person: Person, pseudonym: str, reason: str) -> list[VaultRecord]:
         return self._records.open_vault(person, pseudonym, reason)
 
-    def note(self, event: str, person: Person) -> None:
+    def close_release(self, person: Person, name: str, reason: str) -> int:
+        return self._of_release(person, name, CLOSE, reason)
+
+    def recall_release(self, person: Person, name: str, code: str, reason: str) -> int:
+        if code not in TITLES:
+            raise UsageError(f"no such title of a rejection note; one of {', '.join(TITLES)}")
+        return self._of_release(person, name, f"{RECALL}:{RELEASE}:{code}", reason)
+
+    def _of_release(self, person: Person, name: str, kind: str, reason: str) -> int:
+        if self._parts.database.release_named(name) is None:
+            raise UsageError("no release has this name")
+        return self._parts.database.add_intent(kind=kind, key=name, actor=page_actor(person.name), reason=reason)
+
+    def note(self, event: str, person: Person, **told: str) -> None:
         self._parts.ledger.append(
-            event, f"{event}/{person.session}/{time.time_ns()}", actor=page_actor(person.name), role=person.role
+            event, f"{event}/{person.session}/{time.time_ns()}", actor=page_actor(person.name), role=person.role, **told
         )
 
     def _run(self, call: Callable[[], R], broken: Hold) -> R:
         """In the worker. One that dies of it raises `broken`."""
         try:
             return self._workers.run(call)
-        except BrokenProcessPool:
+        except (BrokenProcessPool, MemoryError):
             raise broken from None
 
 

@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.review.records import Event
+from gateway.review.records import Event, Sought
 
 # Fields of a line that say more than what, when, who and why; in this order.
 _TOLD = (
     "reason",
     "at",
     "stage",
+    "level",
+    "attempt",
+    "next_level",
     "instance",
     "shown",
     "box",
@@ -24,6 +27,10 @@ _TOLD = (
     "issuer",
     "state",
     "account",
+    "token",
+    "operation",
+    "scopes",
+    "provider",
     "role",
 )
 _PEOPLE = b'"actor":'
@@ -44,16 +51,27 @@ def _about_study(body: Mapping[str, Any], study_key: str, key: str) -> bool:
     return bool(study_key) and body.get("study") == study_key and body.get("job", key) == key
 
 
-def of_people(path: Path, limit: int, keys: frozenset[str] | None) -> list[Event]:
+def of_people(path: Path, limit: int, keys: frozenset[str] | None, sought: Sought) -> list[Event]:
     """Lines that name a person, newest first; with `keys`, every line about these jobs and studies."""
-    if keys is None:
-        last = deque(_raw(path, [_PEOPLE]), maxlen=limit)
-        return [event_of(body) for body in _parsed(reversed(last))]
-    about: deque[Event] = deque(maxlen=limit)
-    for body in _lines(path, [key.encode() for key in keys]):
-        if not keys.isdisjoint({body.get("job"), body.get("study"), body.get("key")}):
-            about.append(event_of(body))
-    return list(reversed(about))
+    needles = [_PEOPLE] if keys is None else [key.encode() for key in keys]
+    last: deque[dict[str, Any]] = deque(maxlen=limit)
+    for body in _lines(path, needles):
+        about = keys is None or not keys.isdisjoint({body.get("job"), body.get("study"), body.get("key")})
+        if about and _fits(body, sought):
+            last.append(body)
+    return [event_of(body) for body in reversed(last)]
+
+
+def _fits(body: Mapping[str, Any], sought: Sought) -> bool:
+    """`who` is a part of a name; lines that name nobody are the gateway's own, as the page shows them."""
+    who = str(body.get("actor", "")) or "gateway"
+    time, event = float(body["time"]), str(body["event"]).replace("_", " ")
+    return (
+        sought.who.casefold() in who.casefold()
+        and sought.event.replace("_", " ").casefold() in event
+        and (sought.since is None or sought.since <= time)
+        and (sought.before is None or time < sought.before)
+    )
 
 
 def _lines(path: Path, needles: list[bytes]) -> Iterator[dict[str, Any]]:

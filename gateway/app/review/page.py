@@ -8,18 +8,62 @@ from urllib.parse import urlsplit
 from gateway.app.parts import Parts
 from gateway.app.review.desk import ReviewDesk
 from gateway.errors import UsageError
-from gateway.review import Accounts, ReviewPages
+from gateway.review import Accounts, Doors, ReviewPages, Role
+from gateway.review.asking import require_issuer
+from gateway.review.known_people import KnownPeople
+from gateway.review.provider import Provider, Registration
+from gateway.review.tokens import Tokens
 from gateway.settings import Home, Settings
 from gateway.tls import TlsFiles
 from gateway.web import WebServer
 
 DEFAULT_PORT = 8081
-FOLDER, ACCOUNTS = "review", "accounts.json"
+FOLDER, ACCOUNTS, TOKENS, PEOPLE = "review", "accounts.json", "tokens.json", "people.json"
 
 
 def accounts_of(home: Home) -> Accounts:
     """The accounts of a home."""
     return Accounts(home.root / FOLDER / ACCOUNTS)
+
+
+def tokens_of(home: Home) -> Tokens:
+    """The tokens of a home's API."""
+    return Tokens(home.root / FOLDER / TOKENS)
+
+
+def people_of(home: Home) -> KnownPeople:
+    """Whom the sign-in provider of a home vouched for."""
+    return KnownPeople(home.root / FOLDER / PEOPLE)
+
+
+def provider_of(values: Settings) -> Provider | None:
+    """By the settings; None where people sign in by local accounts alone. Raises UsageError. Nobody is asked yet."""
+    if not values.review_oidc_issuer:
+        return None
+    require_issuer(values.review_oidc_issuer)
+    pairs = [pair.partition("=")[::2] for pair in values.review_oidc_roles]
+    unknown = sorted({role for role, _ in pairs} - set(Role))
+    if unknown or len({value for _, value in pairs}) < len(pairs):
+        raise UsageError(f"DEID_REVIEW_OIDC_ROLES: each value gives one role; one of {', '.join(Role)}")
+    registration = Registration(
+        issuer=values.review_oidc_issuer,
+        client_id=values.review_oidc_client_id,
+        roles={value: Role(role) for role, value in pairs},
+        secret_file=values.review_oidc_secret_file,
+        ca_file=values.review_oidc_ca,
+        name_claim=values.review_oidc_name_claim,
+        role_claim=values.review_oidc_role_claim,
+    )
+    registration.secret()
+    return Provider(registration)
+
+
+def doors_of(home: Home, values: Settings) -> Doors:
+    """By what people and programs get in. Raises UsageError, and EnvironmentFault for files that cannot be read."""
+    doors = Doors(accounts_of(home), tokens_of(home), people_of(home), provider_of(values))
+    for file in (doors.accounts, doors.tokens, doors.people):
+        file.all()
+    return doors
 
 
 class ReviewPage:
@@ -29,7 +73,8 @@ class ReviewPage:
         values = parts.settings
         require_private(values)
         self._values = values
-        self._accounts = accounts_of(parts.home)
+        self._home, self._accounts = parts.home, accounts_of(parts.home)
+        provider_of(values)
         self._desk = ReviewDesk(parts)
         port = DEFAULT_PORT if values.review_port is None else values.review_port
         tls = TlsFiles(certificate_file=values.review_tls_certificate, key_file=values.review_tls_key)
@@ -47,13 +92,13 @@ class ReviewPage:
     @property
     def has_accounts(self) -> bool:
         """False when nobody could sign in."""
-        return bool(self._accounts.all())
+        return bool(self._accounts.all() or self._values.review_oidc_issuer)
 
     def start(self) -> None:
-        """Raises EnvironmentFault when the port is taken, or for accounts that cannot be read."""
-        self._accounts.all()
+        """Raises EnvironmentFault when the port is taken, or for accounts, tokens and people that cannot be read."""
+        doors = doors_of(self._home, self._values)
         self._server.bind()
-        self._server.start(ReviewPages(self._desk, self._accounts, origins(self._values, self._server.port)).app)
+        self._server.start(ReviewPages(self._desk, doors, origins(self._values, self._server.port)).app)
 
     def stop(self) -> None:
         self._server.stop()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from gateway.app.document.blocks import WIDTH, Dot, Label, Line, drawn
+from gateway.app.document.blocks import LESS, WIDTH, Bar, Dot, Label, Line, drawn, top_of
 from gateway.app.document.blocks import Chart as Bars
 from gateway.app.document.html import to_html
 from gateway.app.document.pdf import to_pdf
 from gateway.app.parts import Parts
 from gateway.app.person.vault import open_records
 from gateway.app.preview.values import legible
-from gateway.app.release.dossier import dossier_of
+from gateway.app.release.dossier import EARLIER, by_level, dossier_of
 from gateway.app.release.report import document_of
 from gateway.app.release.report_figures import history
 from gateway.app.review import history as review_history
@@ -34,7 +35,10 @@ from gateway.review.records import (
     PolicyVersion,
     ReleaseDetail,
     ReleaseView,
+    Sought,
 )
+
+MOST_DRAWN = 3.0  # times a limit
 
 
 class Records:
@@ -119,7 +123,25 @@ class Records:
             tuple(sorted(content.of_stage().items())),
             tuple(sorted((check, count) for check, count in content.findings.items() if count)),
             tuple(sorted(unjudged)),
+            tuple(by_level(dossier.policy, content).items()),
         )
+
+    def worst_over_time(self) -> list[Chart]:
+        """Shares of limits: 1 is the limit, whatever the check. A group of nobody is drawn at the top."""
+        found: dict[str, list[Bar]] = {}
+        for view in map(self._release, self._parts.database.releases_in()):
+            worst = view.worst
+            if worst is not None and worst.of_limit is not None:
+                estimate = replace(worst, upper=worst.estimate).of_limit
+                upper = min(worst.of_limit, MOST_DRAWN)
+                bar = Bar(view.name, upper if estimate is None else min(estimate, MOST_DRAWN), upper, 1.0)
+                found.setdefault(view.policy, []).append(bar)
+        charts = []
+        for policy, bars in sorted(found.items()):
+            last = tuple(bars[-EARLIER:])
+            top = top_of([value for bar in last for value in (bar.upper, bar.limit)])
+            charts.append(_drawing(Bars(f"{policy}: shares of limits", last, top, LESS)))
+        return charts
 
     def report(self, name: str, kind: str) -> bytes | None:
         p = self._parts
@@ -146,9 +168,9 @@ class Records:
             for one in opened
         ]
 
-    def audit(self, pseudonym: str, limit: int) -> list[Event]:
-        keys = self._keys_of(pseudonym) if pseudonym else None
-        return review_history.of_people(self._parts.home.ledger, limit, keys)
+    def audit(self, sought: Sought, limit: int) -> list[Event]:
+        keys = self._keys_of(sought.pseudonym) if sought.pseudonym else None
+        return review_history.of_people(self._parts.home.ledger, limit, keys, sought)
 
     def _keys_of(self, pseudonym: str) -> frozenset[str]:
         """Jobs of everybody who left under a pseudonym. What was typed is hashed, and kept nowhere."""
@@ -167,17 +189,8 @@ def _drawing(bars: Bars) -> Chart:
 
 
 def _nearest(figures: Sequence[Figure]) -> list[Nearest]:
-    """Of figures that are evidence. A group of people is the nearer the smaller it is."""
-    found = []
-    for figure in figures:
-        if figure.note or not figure.limit or figure.upper is None:
-            continue
-        is_group = figure.check == "record_isolation"
-        share = (
-            (figure.limit / figure.upper if figure.upper else float("inf")) if is_group else figure.upper / figure.limit
-        )
-        found.append(Nearest(figure, share))
-    return found
+    """Of figures that are evidence."""
+    return [Nearest(figure, share) for figure in figures if (share := figure.of_limit) is not None]
 
 
 def _figure(figure: Mapping[str, Any]) -> Figure:

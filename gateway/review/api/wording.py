@@ -1,0 +1,116 @@
+"""From the desk's nouns to what the API answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from gateway.review.api import answers
+from gateway.review.desk import Case, Entry
+from gateway.review.records import Event, Figure, PolicyVersion, ReleaseDetail, ReleaseView
+
+
+def moment(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def held_study(entry: Entry) -> answers.HeldStudy:
+    since = moment(entry.since)
+    return answers.HeldStudy(
+        entry.key, entry.reason, entry.says, since, entry.policy, entry.stage, entry.signed, entry.needed
+    )
+
+
+def study(case: Case, *, looks: bool) -> answers.Study:
+    entry = case.entry
+    return answers.Study(
+        key=entry.key,
+        state=case.state,
+        round=case.round,
+        reason=entry.reason,
+        says=entry.says,
+        hint=case.hint,
+        at=case.at,
+        since=moment(entry.since),
+        policy=entry.policy,
+        policy_digest=case.policy_digest,
+        held_in=entry.stage,
+        level=case.level,
+        destination=case.destination,
+        closed=case.closed,
+        no_approval=case.no_release,
+        no_redaction=case.no_redaction,
+        agreed=entry.signed,
+        needed=entry.needed,
+        waits_for=case.waits_for,
+        objects=list(case.things) if looks and not case.closed else [],
+        policies=[answers.Choice(name, digest) for name, digest in case.policies],
+    )
+
+
+def findings(case: Case) -> answers.Findings:
+    return answers.Findings([answers.GateVerdict(*verdict) for verdict in case.verdicts], list(case.pointers))
+
+
+def ledger_lines(events: Iterable[Event]) -> list[answers.LedgerLine]:
+    return [
+        answers.LedgerLine(one.line, moment(one.time), one.what, one.actor or "gateway", one.said, one.facts, one.key)
+        for one in events
+    ]
+
+
+def outcome(said: str) -> answers.Outcome:
+    done = said.startswith("done")
+    waits = said == "" or said.startswith("agreed;")
+    return answers.Outcome("done" if done else "waiting" if waits else "not done", said)
+
+
+def score(figure: Figure) -> answers.Score:
+    share = figure.of_limit
+    return answers.Score(
+        check=figure.check,
+        card=figure.card,
+        attack=figure.attack,
+        scope=figure.scope,
+        estimate=figure.estimate,
+        upper=figure.upper,
+        limit=figure.limit,
+        of_limit=share if share is not None and math.isfinite(share) else None,
+        people=figure.people,
+        verdict=figure.verdict,
+    )
+
+
+def release(view: ReleaseView) -> answers.Release:
+    return answers.Release(
+        name=view.name,
+        state=view.state,
+        policy=view.policy,
+        policy_digest=view.policy_digest,
+        project=view.project,
+        destination=view.destination,
+        people=view.people,
+        studies=view.studies,
+        opened=moment(view.opened),
+        closed=moment(view.closed) if view.closed else None,
+        reason=view.reason,
+        says=view.says,
+        at=view.at,
+        scores=list(map(score, view.figures)),
+    )
+
+
+def with_content(detail: ReleaseDetail) -> answers.ReleaseWithContent:
+    return answers.ReleaseWithContent(
+        release=release(detail.view),
+        looks=detail.looks,
+        stages=[answers.Count(*one) for one in detail.stages],
+        levels=[answers.Count(*one) for one in detail.levels],
+        residuals=[answers.Count(*one) for one in detail.residuals],
+        not_assessed=[answers.Unjudged(*one) for one in detail.unjudged],
+    )
+
+
+def version(one: PolicyVersion) -> answers.Version:
+    return answers.Version(one.name, one.digest, moment(one.since), one.in_force)
