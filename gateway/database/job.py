@@ -25,7 +25,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobRow(Job):
-    """A job with its state. `at` is a tag path or a file name of ours; `held_in` the room that held it."""
+    """A job with its state. `at` is a tag path or a file name of ours; `held_in` the room that held it; `level` says
+    which of the levels of `escalate` is tried, from 0.
+    """
 
     state: State = State.QUEUED
     reason: str = ""
@@ -38,6 +40,7 @@ class JobRow(Job):
     clearance: str = ""
     verdicts: str = ""
     steps: str = ""
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)

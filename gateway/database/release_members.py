@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 
-from gateway.database.releases import AUDITING, BLOCKED, OPEN, RELEASED, ReleaseRow
+from gateway.database.releases import BLOCKED, RELEASED, UNDECIDED, ReleaseRow
 from gateway.database.tables import jobs, release_members, releases
 from gateway.study import OVER, State
 
@@ -78,10 +78,11 @@ class ReleaseMembers:
             return int(connection.execute(query).scalar_one())
 
     def blocked_before(self, release: ReleaseRow) -> int:
-        """Releases of the same policy (by name) that were blocked with some of the same people in them: earlier tries.
-        A policy that was edited in between gets no fresh look.
+        """How often releases of the same policy (by name) that were blocked were judged with some of the same people
+        in them: earlier tries. A policy that was edited in between gets no fresh look.
         """
-        query = select(func.count(releases.c.serial)).where(releases.c.project == release.project, self._tried(release))
+        earlier = func.coalesce(func.sum(releases.c.looks), 0)
+        query = select(earlier).where(releases.c.project == release.project, self._tried(release))
         with self.transaction() as connection:
             return int(connection.execute(query).scalar_one())
 
@@ -113,14 +114,16 @@ class ReleaseMembers:
             return connection.execute(query).scalar_one() == 0
 
     def members_joined(self, *, before: float) -> list[tuple[MemberRow, str]]:
-        """(member, policy digest) of what has references and joined before this moment; not of open releases."""
+        """(member, policy digest) of what has references and joined before this moment; not of releases that are to be
+        judged.
+        """
         query = (
             select(release_members, releases.c.policy_digest)
             .join(releases, releases.c.serial == release_members.c.release)
             .where(
                 release_members.c.removed_at.is_(None),
                 release_members.c.joined_at < before,
-                releases.c.state.not_in((OPEN, AUDITING)),
+                releases.c.state.not_in(UNDECIDED),
             )
             .order_by(release_members.c.joined_at, release_members.c.job_key)
         )
@@ -133,7 +136,7 @@ class ReleaseMembers:
         query = (
             select(release_members)
             .join(releases, releases.c.serial == release_members.c.release)
-            .where(releases.c.state.in_((OPEN, AUDITING)))
+            .where(releases.c.state.in_(UNDECIDED))
         )
         with self.transaction() as connection:
             return [MemberRow(**row._mapping) for row in connection.execute(query).all()]

@@ -2,7 +2,8 @@
 
 A job that is cleared under a policy with `release:` joins the open release of its project, policy digest and
 destination, in the transaction that changes its state. A release is then open -> auditing -> cleared -> sent, or
-blocked; under a policy that only looks, shadowed; and recalled, when all that was sent of it was.
+blocked; under a policy that only looks, shadowed; and recalled, when all that was sent of it was. Escalating, while
+some of its studies are made at a stronger level; then it is audited again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from gateway.database.tables import intents, jobs, release_members, releases
 from gateway.study import State
 
 OPEN, AUDITING, CLEARED, SENT, BLOCKED = "open", "auditing", "cleared", "sent", "blocked"
-RECALLED, SHADOWED = "recalled", "shadowed"
+RECALLED, SHADOWED, ESCALATING = "recalled", "shadowed", "escalating"
+UNDECIDED = (OPEN, AUDITING, ESCALATING)
 RELEASED = (CLEARED, SENT, RECALLED)  # what a receiver had is known to it, also after it was recalled
 KEPT = (BLOCKED, SHADOWED, RECALLED)  # a job that is tried again stays in the list of these
 _LOCK = 0x72656C65  # any number that nobody else locks: "rele"
@@ -75,13 +77,14 @@ class Releases:
         raise NotImplementedError("Database provides it")
 
     def join_release(self, job: JobRow, values: Mapping[str, object], member: NewMember, serial: int = 0) -> ReleaseRow:
-        """The job waits for the open release of its policy, which is made when there is none. `serial` is that of an
-        intent which asked for it, finished in the same transaction.
+        """The job waits for the release that had it made at a stronger level, else for the open one of its policy,
+        which is made when there is none. `serial` is that of an intent which asked for it, finished in the same
+        transaction.
         """
         now = time.time()
         with self.transaction() as connection:
             self._order(connection)
-            release = self._open_release(connection, job, now)
+            release = self._escalating_release(connection, job) or self._open_release(connection, job, now)
             standing = select(releases.c.serial).where(releases.c.state.not_in(KEPT))
             connection.execute(
                 delete(release_members).where(
@@ -174,6 +177,17 @@ class Releases:
         """One after the other, so that two jobs do not open two releases; SQLite takes its write lock at once."""
         if connection.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+
+    @staticmethod
+    def _escalating_release(connection: Connection, job: JobRow) -> ReleaseRow | None:
+        mine = select(release_members.c.release).where(release_members.c.job_key == job.job_key)
+        waits = and_(
+            releases.c.serial.in_(mine),
+            releases.c.state == ESCALATING,
+            releases.c.policy_digest == job.policy_digest,
+        )
+        row = connection.execute(select(releases).where(waits)).first()
+        return ReleaseRow(**row._mapping) if row is not None else None
 
     @staticmethod
     def _open_release(connection: Connection, job: JobRow, now: float) -> ReleaseRow:

@@ -5,9 +5,10 @@ A study check is a frozen dataclass whose fields are the policy parameters, with
     judges: ClassVar[frozenset[str]]                                   the aspects that it judges (`aspects`)
     def judge(self, pairs: Sequence[Pair], policy: Policy) -> Verdict  raises Hold("gate_failed") when it cannot
 
-One that needs cards has `judge_by_cards(pairs, policy, folders)` beside it; one that may not fit a policy has
-`misfits(policy, folders)` and `modalities(policy, folders)`, which the policy loader asks. Release checks are in
-`release_judgement`.
+One that needs cards has `judge_by_cards(pairs, policy, folders, look)` beside it; one that may not fit a policy has
+`misfits(policy, folders)` and `modalities(policy, folders)`, which the policy loader asks. `LEVELS_HELP = True` says
+that what it finds can be gone at a stronger level of a stage: it has its study tried again, any other failure holds at
+once. Release checks are in `release_judgement`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gateway.errors import Hold
 from gateway.gate.aspects import account_for, count_aspects
 from gateway.gate.attackers import Folders, folders_of
-from gateway.gate.bytescan import scan_file
+from gateway.gate.bytescan import scan_file, scanning_once
 from gateway.gate.checks import CHECKS, StudyCheck
 from gateway.gate.encoding import META_SYNTAX, SOP_CLASS, SOP_INSTANCE, judge_encoding
 from gateway.gate.reading import Pair, judging, signatures
@@ -29,6 +29,7 @@ class Judgement:
     """What the gate says of one job. `reason` and `at` are "" exactly when `clearance` is there.
 
     `not_assessed` holds what a person accepted unjudged, and what nobody did: then reason and approver are "".
+    `stronger_may_help` is true when nothing stands against the study but what a stronger level of a stage can change.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -36,8 +37,10 @@ class Judgement:
     reason: str
     at: str
     clearance: Clearance | None
+    stronger_may_help: bool = False
 
 
+@scanning_once()
 def judge(
     pairs: Sequence[Pair],
     *,
@@ -46,8 +49,10 @@ def judge(
     destination: str,
     seal_key: bytes,
     folders: Folders | None = None,
+    look: int = 1,
 ) -> Judgement:
-    """Judge one job: all its originals and all that would be sent for them. `folders` is where cards lie.
+    """Judge one job: all its originals and all that would be sent for them. `folders` is where cards lie, `look` counts
+    how often the study was made and judged, this time included.
 
     What a release check of the policy judges over people is not left open here: the job waits for it.
 
@@ -57,13 +62,14 @@ def judge(
     before = _begin(pairs)
     checks = _checks(policy)
     cards = folders if folders is not None else folders_of()
-    verdicts = (judge_encoding(pairs), *(_judged(check, pairs, policy, cards) for check in checks))
+    verdicts = (judge_encoding(pairs), *(_judged(check, pairs, policy, cards, look) for check in checks))
     judged = _aspects_judged(checks, policy)
     accepted, left_open = account_for(count_aspects(pairs), judged, policy.gate)
     failed = next((verdict for verdict in verdicts if verdict.outcome is not Outcome.PASS), None)
     if failed is not None:
         at = f"{failed.findings[0].instance} {failed.findings[0].where}" if failed.findings else failed.check
-        return Judgement(verdicts, (*accepted, *left_open), failed.reason, at, None)
+        helps = not left_open and all(_eased(verdict, policy) for verdict in verdicts)
+        return Judgement(verdicts, (*accepted, *left_open), failed.reason, at, None, helps)
     if left_open:
         at = f"{left_open[0].aspect} of {left_open[0].instances} instances"
         return Judgement(verdicts, (*accepted, *left_open), "not_assessed", at, None)
@@ -80,6 +86,7 @@ def judge(
     return Judgement(verdicts, accepted, "", "", clearance)
 
 
+@scanning_once()
 def clear_by_review(
     pairs: Sequence[Pair],
     *,
@@ -166,10 +173,18 @@ def _checks(policy: Policy) -> tuple[StudyCheck, ...]:
     return tuple(policy.gate.study.values())
 
 
-def _judged(check: StudyCheck, pairs: Sequence[Pair], policy: Policy, folders: Folders) -> Verdict:
+def _judged(check: StudyCheck, pairs: Sequence[Pair], policy: Policy, folders: Folders, look: int) -> Verdict:
     by_cards = getattr(check, "judge_by_cards", None)
-    verdict: Verdict = by_cards(pairs, policy, folders) if by_cards is not None else check.judge(pairs, policy)
+    verdict: Verdict = by_cards(pairs, policy, folders, look) if by_cards is not None else check.judge(pairs, policy)
     return verdict
+
+
+def _eased(verdict: Verdict, policy: Policy) -> bool:
+    """It passed, or failed for what it measures (not for want of evidence) and a stronger level can change that."""
+    if verdict.outcome is Outcome.PASS:
+        return True
+    check = policy.gate.study.get(verdict.check)
+    return getattr(check, "LEVELS_HELP", False) and verdict.reason == verdict.check
 
 
 def _aspects_judged(checks: Sequence[StudyCheck], policy: Policy) -> frozenset[str]:

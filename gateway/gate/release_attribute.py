@@ -50,6 +50,7 @@ class ReleaseAttribute:
     confidence: float = 0.95
 
     judges: ClassVar[frozenset[str]] = frozenset()
+    LEVELS_HELP: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.attribute not in ATTRIBUTES:
@@ -114,7 +115,7 @@ class ReleaseAttribute:
         if policy.release is not None:
 
             def chance(count: int) -> float:
-                return self._chance(count, spent(1 - self.confidence, 1))
+                return self._chance(count, spent(1 - self.confidence, policy.looks))
 
             if chance(policy.release.min_subjects) < LEAST_CHANCE:
                 yield people_needed(NAME, policy.release.min_subjects, chance)

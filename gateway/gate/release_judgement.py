@@ -42,11 +42,15 @@ RELEASE_CHECKS: dict[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class ReleaseJudgement:
-    """What the gate says of a release. `reason` and `at` are "" exactly when it passes."""
+    """What the gate says of a release. `reason` and `at` are "" exactly when it passes.
+
+    `stronger_may_help` is true when nothing stands against the release but what a stronger level can change.
+    """
 
     verdicts: tuple[ReleaseVerdict, ...]
     reason: str = ""
     at: str = ""
+    stronger_may_help: bool = False
 
     @property
     def passes(self) -> bool:
@@ -86,8 +90,16 @@ def judge_release(
     verdicts = tuple(check.judge(sample, policy) for check in _checks(policy))
     failed = next((verdict for verdict in verdicts if verdict.outcome is not Outcome.PASS), None)
     if failed is not None:
-        return ReleaseJudgement(verdicts, failed.reason, failed.at)
+        helps = all(_eased(verdict, policy) for verdict in verdicts)
+        return ReleaseJudgement(verdicts, failed.reason, failed.at, helps)
     return ReleaseJudgement(verdicts)
+
+
+def _eased(verdict: ReleaseVerdict, policy: Policy) -> bool:
+    """It passed, or failed for what it measures (not for want of evidence) and a stronger level can change that."""
+    if verdict.outcome is Outcome.PASS:
+        return True
+    return getattr(policy.gate.release[verdict.check], "LEVELS_HELP", False) and verdict.reason == verdict.check
 
 
 def _chosen(members: Sequence[Member], seed: int) -> tuple[Member, ...]:

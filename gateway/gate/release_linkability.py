@@ -45,6 +45,7 @@ class ReleaseLinkability:
     confidence: float = 0.95
 
     judges: ClassVar[frozenset[str]] = frozenset({IDENTITY})
+    LEVELS_HELP: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.cards:
@@ -118,7 +119,7 @@ class ReleaseLinkability:
                 yield f"{people} people are no evidence for {NAME}", f"min_subjects needs at least {MIN_PEOPLE}"
 
             def chance(count: int) -> float:
-                return self._chance(count, spent(1 - self.confidence, 1))
+                return self._chance(count, spent(1 - self.confidence, policy.looks))
 
             if people >= MIN_PEOPLE and chance(people) < LEAST_CHANCE:
                 yield people_needed(NAME, people, chance)

@@ -3,6 +3,9 @@
 Every image of the study is embedded before and after (`views`), and its distance to its own original is placed among
 the distances of impostors that the card carries: p is conformal, the smallest one of the study decides. No card, no
 impostors, or an image that is in no card's domain is no evidence, which holds.
+
+A study that is tried again at a stronger level has another chance to pass by luck, so that each look asks for more: the
+k-th holds below k times the p-value of the first.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ class SameScan:
     hold_below_p: float = 0.01
 
     judges: ClassVar[frozenset[str]] = frozenset({IDENTITY})
+    LEVELS_HELP: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.hold_below_p <= MOST_FALSE_HOLDS:
@@ -43,8 +47,10 @@ class SameScan:
         """With the cards that ship; see `judge_by_cards`."""
         return self.judge_by_cards(pairs, policy, folders_of())
 
-    def judge_by_cards(self, pairs: Sequence[Pair], policy: Policy, folders: Folders) -> Verdict:
-        """Judge all candidates together. Raises Hold("gate_failed") when a file cannot be read."""
+    def judge_by_cards(self, pairs: Sequence[Pair], policy: Policy, folders: Folders, look: int = 1) -> Verdict:
+        """Judge all candidates together; `look` counts how often the study was made, this time included. Raises
+        Hold("gate_failed") when a file cannot be read.
+        """
         if card_faults((self.card,), policy, folders):
             return _no_evidence(f"card {self.card}", "cannot judge this policy")
         try:
@@ -61,22 +67,28 @@ class SameScan:
             return _no_evidence(hold.at, "no card can judge it")
         from gateway.evidence import distances
 
-        findings, views = [], 0
+        findings, views, least, limit = [], 0, 1.0, self.hold_below_p * look
         for embedded in found:
             for number, name in enumerate(embedded.names):
                 views += 1
                 own = distances(embedded.released[[number]], embedded.originals[[number]], impostors.metric)
                 p = impostors.p_value(float(np.asarray(own)[0, 0]))
-                if p < self.hold_below_p:
+                least = min(least, p)
+                if p < limit:
                     findings.append(Finding(NAME, name, "image", f"p {p:.4f} of its own original by {self.card}"))
         assessed = {"images": views, "impostors": impostors.people}
+        scores = {"smallest_p": round(least, 6), "hold_below_p": limit} if views else {}
         if findings:
-            return Verdict(NAME, Outcome.HOLD, NAME, tuple(findings), assessed)
-        return Verdict(NAME, Outcome.PASS, assessed=assessed)
+            return Verdict(NAME, Outcome.HOLD, NAME, tuple(findings), assessed, scores)
+        return Verdict(NAME, Outcome.PASS, assessed=assessed, scores=scores)
 
     def misfits(self, policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
         """Why this check cannot work in this policy, with hints."""
         yield from card_faults((self.card,), policy, folders)
+        last = self.hold_below_p * policy.attempts
+        if last > MOST_FALSE_HOLDS:
+            says = f"at attempt {policy.attempts} it would hold {last:.0%} of studies without a trace"
+            yield f"{says}, at most {MOST_FALSE_HOLDS:.0%} is let through", "lower hold_below_p, or max_attempts"
         try:
             people = impostors_of(*card_named(self.card, folders)).people
         except CardError as error:

@@ -7,17 +7,15 @@ from gateway.policy.folder import PolicySet, load_policies
 from gateway.policy.loading import load_policy, read_snapshot
 from gateway.policy.model import (
     DatePolicy,
-    EscalatePolicy,
     ForwardPolicy,
     GatePolicy,
     HeaderPolicy,
     NotAssessedEntry,
     Policy,
     Registry,
-    ReleasePolicy,
-    RetainPolicy,
 )
 from gateway.policy.patient_id_section import PatientIdPolicy
+from gateway.policy.release_section import EscalatePolicy, ReleasePolicy, RetainPolicy
 from gateway.policy.routes import Route, Routes, Target
 from gateway.policy.schema import policy_schema
 from gateway.policy.standard import Row, load_table

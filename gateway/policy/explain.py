@@ -128,14 +128,22 @@ def _after(policy: Policy) -> list[str]:
     if policy.escalate is not None:
         levels = ", ".join(f"{level:g}" for level in policy.escalate.levels)
         attempts = policy.escalate.max_attempts
-        lines.append(f"Escalation: {policy.escalate.stage} is tried at levels {levels}, at most {attempts} times.")
+        lines.append(
+            f"Escalation: {policy.escalate.stage} is tried at levels {levels}, at most {attempts} times; "
+            "the first that passes is kept, and every try is stricter than the one before."
+        )
     if policy.release is None:
         lines.append("Release: each study leaves by itself once it is cleared.")
     else:
         close = "every night" if policy.release.close == "nightly" else "when somebody closes it"
+        held = "all of it is held"
+        fails = (
+            f"studies of its weakest level are made at the next one and it is judged again, at most {policy.looks} "
+            f"times; then {held}"
+        )
         lines.append(
             f"Release: cleared studies wait for at least {policy.release.min_subjects} people; it closes {close}; "
-            "when it fails, all of it is held."
+            f"when it fails, {fails if policy.looks > 1 else held}."
         )
     retain = policy.retain
     lines.append(

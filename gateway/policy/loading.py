@@ -15,19 +15,17 @@ from gateway.policy.fitting import checks_fit
 from gateway.policy.header_section import resolve_header
 from gateway.policy.model import (
     PROFILE,
-    EscalatePolicy,
     ForwardPolicy,
     GatePolicy,
     HeaderPolicy,
     NotAssessedEntry,
     Policy,
     Registry,
-    ReleasePolicy,
-    RetainPolicy,
     Strict,
 )
 from gateway.policy.names import name_fault
 from gateway.policy.parsing import build, parse
+from gateway.policy.release_section import EscalatePolicy, ReleasePolicy, RetainPolicy
 from gateway.policy.review_section import ReviewPolicy
 from gateway.policy.standard import editions, standard_digest
 from gateway.policy.vault_section import VaultPolicy
@@ -100,6 +98,9 @@ def resolve(document: Document, registry: Registry, *, fits: bool = True) -> Pol
     review = _section(document, "review", ReviewPolicy)
     if escalate is not None:
         _escalate(document, escalate, registry)
+    if release is not None and release.on_fail == "escalate" and "escalate" not in data:
+        says = "on_fail: escalate needs a stage that has levels, and this policy has no `escalate:`"
+        document.fault(("release", "on_fail"), says, "add `escalate:`, or write on_fail: hold")
     if gate is not None and gate.release and "release" not in data:
         document.fault(
             ("gate", "release"), "release checks need people, and this policy clears study by study", "add `release:`"

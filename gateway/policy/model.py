@@ -21,6 +21,7 @@ from gateway.policy.frozen import FrozenMap
 from gateway.policy.kept import why_not_kept
 from gateway.policy.patient_id_section import PatientIdPolicy
 from gateway.policy.private_section import PrivatePolicy
+from gateway.policy.release_section import EscalatePolicy, ReleasePolicy, RetainPolicy
 from gateway.policy.review_section import ReviewPolicy
 from gateway.policy.standard import (
     DEFAULT_EDITION,
@@ -159,33 +160,6 @@ class GatePolicy(Strict):
     not_assessed: tuple[NotAssessedEntry, ...] = ()
 
 
-class EscalatePolicy(Strict):
-    """Try a stage again at a stronger level when its study does not pass."""
-
-    stage: str
-    levels: Annotated[tuple[float, ...], Field(min_length=1)]
-    max_attempts: Annotated[int, Field(ge=1, le=20)] = 1
-
-
-class ReleasePolicy(Strict):
-    """Cleared studies wait until a release of at least `min_subjects` people closes."""
-
-    min_subjects: Annotated[int, Field(ge=1)]
-    close: Literal["nightly", "manual"] = "manual"
-    on_fail: Literal["hold"] = "hold"
-
-
-Days = Annotated[int, Field(ge=1, le=3660)]
-
-
-class RetainPolicy(Strict):
-    """How long identifying data stays here, in days."""
-
-    originals_days: Days = 30
-    held_days: Days = 90
-    references_days: Days = 365
-
-
 class ForwardPolicy(Strict):
     """The only destination that routes may name with this policy ("" = any), and how arrival is verified. `shadow`:
     everything is done and judged, and nothing leaves.
@@ -231,6 +205,16 @@ class Policy(Strict):
     forward: ForwardPolicy = ForwardPolicy()
     vault: VaultPolicy | None = None
     review: ReviewPolicy | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How often a study may be made, and judged."""
+        return self.escalate.max_attempts if self.escalate is not None else 1
+
+    @property
+    def looks(self) -> int:
+        """How often a release may be judged before it is blocked: alpha is spent on each."""
+        return self.attempts if self.release is not None and self.release.on_fail == "escalate" else 1
 
     @property
     def needs_two(self) -> bool:

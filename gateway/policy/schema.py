@@ -11,21 +11,20 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gateway.policy.destinations import NOTES, TLS_KEYS, WEB_KEYS
+from gateway.policy.destinations import NOTES, S3_KEYS, SOURCES, TLS_KEYS, WEB_KEYS
 from gateway.policy.header_section import HeaderShape
 from gateway.policy.model import (
     CARRIED_OUT,
     PROFILE,
-    EscalatePolicy,
     ForwardPolicy,
     NotAssessedEntry,
     Registry,
-    ReleasePolicy,
-    RetainPolicy,
 )
 from gateway.policy.parsing import parameter_model
+from gateway.policy.release_section import EscalatePolicy, ReleasePolicy, RetainPolicy
 from gateway.policy.review_section import ReviewPolicy
-from gateway.policy.routes import PREDICATES
+from gateway.policy.routes import PREDICATES, PRIORITIES
+from gateway.policy.sources import ASSOCIATIONS_MAX, GET, MOVE, PER_HOUR_MAX
 from gateway.policy.standard import OPTION_CODES, editions
 from gateway.policy.vault_section import VaultPolicy
 
@@ -104,6 +103,7 @@ def _routes() -> Json:
             "name": NAME,
             "when": {**when, "minProperties": 1},
             "targets": {"type": "array", "items": target, "minItems": 1, "uniqueItems": True},
+            "priority": {"enum": list(PRIORITIES), "description": "which studies are worked on first; else routine"},
         },
         ("name", "when", "targets"),
         "the first rule that matches decides",
@@ -114,18 +114,37 @@ def _routes() -> Json:
 def _destinations() -> Json:
     url = {
         "type": "string",
-        "pattern": "^(dicom(-tls)?://[^@]{1,16}@.+:[0-9]{1,5}|https://.+|http://(127.0.0.1|localhost|\\[::1\\]).*|folder:.+)$",
+        "pattern": "^(dicom(-tls)?://[^@]{1,16}@.+:[0-9]{1,5}|https://.+|http://(127.0.0.1|localhost|\\[::1\\]).*|s3://.+|folder:.+)$",
     }
     text = {"type": "string", "minLength": 1}
+    span = {"type": "string", "pattern": "^([A-Z][a-z]{2}(-[A-Z][a-z]{2})? +)?[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}$"}
+    hours = {
+        "hours": {"oneOf": [span, {"type": "array", "items": span, "minItems": 1}]},
+        "zone": {**text, "description": "time zone of hours, such as Europe/Berlin; else UTC"},
+    }
     access = _closed(
-        {"url": url, NOTES: {"type": "boolean"}} | dict.fromkeys((*TLS_KEYS, *WEB_KEYS), text),
+        {"url": url, NOTES: {"type": "boolean"}, **hours} | dict.fromkeys((*TLS_KEYS, *WEB_KEYS, *S3_KEYS), text),
         ("url",),
-        "an archive that asks who we are, or that takes rejection notes",
+        "an archive that asks who we are, that takes rejection notes, or that is sent to in some hours only",
+    )
+    source = _closed(
+        {
+            "url": {"type": "string", "pattern": "^dicom(-tls)?://[^@]{1,16}@.+:[0-9]{1,5}$"},
+            "retrieve": {"enum": [MOVE, GET]},
+            "move_to": {"type": "string", "minLength": 1, "maxLength": 16},
+            "studies_per_hour": {"type": "integer", "minimum": 1, "maximum": PER_HOUR_MAX},
+            "associations": {"type": "integer", "minimum": 1, "maximum": ASSOCIATIONS_MAX},
+            **hours,
+        }
+        | dict.fromkeys(TLS_KEYS, text),
+        ("url",),
+        "a PACS that a back-load fetches studies from",
     )
     return {
         "type": "object",
         "description": "destinations.yaml: name of an archive -> where it is",
         "propertyNames": NAME,
+        "properties": {SOURCES: {"type": "object", "propertyNames": NAME, "additionalProperties": source}},
         "additionalProperties": {"oneOf": [url, access]},
         "minProperties": 1,
     }

@@ -16,6 +16,7 @@ from releasing import CARDS, LIMIT, LINKABILITY, film, judged
 
 from gateway.app import candidates
 from gateway.app.person.retention import DAY_S, Retention
+from gateway.app.release.closing import Closing
 from gateway.app.release.references import FOLDER, read_members, views_in
 from gateway.app.release.releases import Releasing
 from gateway.app.tasks import scrub_instance
@@ -153,9 +154,9 @@ def test_the_night_closes_what_has_its_people_once(home: Home, policies: Path) -
     with house(home, judged(policies, ISOLATION, people=2, close="nightly")) as made:
         deliver(made, range(2))
         (release,) = made.parts.database.releases_in("open")
-        assert Releasing(made.parts).close_tonight(release.opened_at + 1) == [] or release.opened_at % DAY_S > DAY_S - 2
-        (leg,) = Releasing(made.parts).close_tonight(release.opened_at + DAY_S)
-        assert Releasing(made.parts).close_tonight(release.opened_at + DAY_S) == []
+        assert Closing(made.parts).close_tonight(release.opened_at + 1) == [] or release.opened_at % DAY_S > DAY_S - 2
+        (leg,) = Closing(made.parts).close_tonight(release.opened_at + DAY_S)
+        assert Closing(made.parts).close_tonight(release.opened_at + DAY_S) == []
         made.run(leg)
         made.settle()
         assert states(made) == {"sent": 2}

@@ -147,7 +147,7 @@ def test_a_limit_below_what_the_impostors_of_today_can_show_is_no_evidence(tmp_p
     folders = write_card(tmp_path / "models", people=240)
     check, policy = (
         SameScan("near", hold_below_p=0.0045),
-        SimpleNamespace(pixels=(), gate=SimpleNamespace(not_assessed=())),
+        SimpleNamespace(pixels=(), attempts=1, gate=SimpleNamespace(not_assessed=())),
     )
     assert not list(check.misfits(policy, folders))  # type: ignore[arg-type]
     one = pair(tmp_path, "00001", film(1), film(1))

@@ -22,7 +22,7 @@ from gateway.volumes import Plane, only_stack
 from models.audit_encoders import BASELINES
 from models.cards import SHIPPED
 
-POLICY: Any = SimpleNamespace(pixels=(), release=None, gate=SimpleNamespace(not_assessed=()))
+POLICY: Any = SimpleNamespace(pixels=(), release=None, attempts=1, gate=SimpleNamespace(not_assessed=()))
 NAME = "near"
 
 
@@ -89,7 +89,7 @@ def test_what_no_card_knows_may_be_accepted_by_a_person(tmp_path: Path, cards: F
     of_photograph = pair(tmp_path, film(1, modality="XC"), film(1, modality="XC"), "00002")
     clean = pair(tmp_path, film(2), film(2, PixelData=noise(1)), "00001")
     entry = SimpleNamespace(aspects=("image_identity",), modality=("XC",))
-    policy: Any = SimpleNamespace(pixels=(), release=None, gate=SimpleNamespace(not_assessed=(entry,)))
+    policy: Any = SimpleNamespace(pixels=(), release=None, attempts=1, gate=SimpleNamespace(not_assessed=(entry,)))
     assert SameScan(NAME).judge_by_cards([clean, of_photograph], POLICY, cards).reason == "no_identity_evidence"
     verdict = SameScan(NAME).judge_by_cards([clean, of_photograph], policy, cards)
     assert (verdict.outcome, verdict.assessed["images"]) == (Outcome.PASS, 1)
@@ -169,7 +169,9 @@ def test_an_attacker_and_a_stage_that_share_people_are_refused(tmp_path: Path) -
     (folder / "maker.yaml").write_text(
         (folder / "near.yaml").read_text().replace("name: near", "name: maker").replace("attacker", "anonymiser")
     )
-    policy: Any = SimpleNamespace(pixels=(("stage", SimpleNamespace(card="maker")),), release=None, gate=POLICY.gate)
+    policy: Any = SimpleNamespace(
+        pixels=(("stage", SimpleNamespace(card="maker")),), release=None, attempts=1, gate=POLICY.gate
+    )
     (fault,) = SameScan(NAME).misfits(policy, folders)
     assert "2 of the same people" in fault[0]
     one = pair(tmp_path, film(1), film(2))

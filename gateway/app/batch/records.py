@@ -14,6 +14,7 @@ from pathlib import Path
 from gateway.app.account import answers, told
 from gateway.app.batch.journal import PASSING, VERSION, Decision, Journal
 from gateway.app.batch.studies import Batch
+from gateway.app.levels import ESCALATED, account
 from gateway.app.person.mapping import Mapper
 from gateway.app.waiting import NOTE
 from gateway.durable import make_folder, writing
@@ -92,7 +93,23 @@ class Records:
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
-    def cleared(self, batch: Batch, clearance: Clearance, steps: Mapping[str, object], judgement: Judgement) -> Cleared:
+    def escalated(self, batch: Batch, level: int, judgement: Judgement) -> None:
+        """The gate said no at this level, and the next one is tried."""
+        self.ledger.append(
+            ESCALATED,
+            f"{ESCALATED}/{batch.key}/{level}/{VERSION}",
+            job=batch.key,
+            study=batch.study,
+            policy_digest=self.policy.digest,
+            reason=judgement.reason,
+            at=judgement.at,
+            **account(self.policy, level),
+            **told(judgement.verdicts, judgement.not_assessed),
+        )
+
+    def cleared(
+        self, batch: Batch, clearance: Clearance, steps: Mapping[str, object], judgement: Judgement, level: int = 0
+    ) -> Cleared:
         """The gate said yes."""
         state = State.CLEARED if self.policy.release is None else State.AWAITING_RELEASE
         self.ledger.append(
@@ -105,6 +122,7 @@ class Records:
             issuer=clearance.issuer,
             sha256=[entry.sha256_file for entry in clearance.instances],
             state=str(state),
+            **account(self.policy, level),
             **self.mapper.told(batch.key),
             **told(judgement.verdicts, judgement.not_assessed),
         )

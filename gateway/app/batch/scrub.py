@@ -18,12 +18,13 @@ from functools import partial
 from pathlib import Path
 
 from gateway.app.account import total
+from gateway.app.batch.attempts import first_passing
 from gateway.app.batch.inputs import MACHINE_ERRNOS, Input, Inputs, look_at, unreadable
 from gateway.app.batch.journal import Journal, work_key
 from gateway.app.batch.records import DESTINATION, Cleared, Records
 from gateway.app.batch.studies import NOT_DICOM, Batch, Progress, StudyResult, by_study
 from gateway.app.batch.sweep import sweep_parts
-from gateway.app.candidates import Making, kept
+from gateway.app.candidates import Making
 from gateway.app.handover import Handover, result_of
 from gateway.app.intake import persons_of, require_sound, sort_out
 from gateway.app.keyring import require_keys, ring_of
@@ -76,7 +77,7 @@ class Scrub:
         require_keys(ring, self._database)
         people = PeopleTables(tables or settings.policies, keys, settings.lookup_urls)
         self.mapper = Mapper(keys, ring, self._database, people)
-        self.workers = Workers(settings.workers)
+        self.workers = Workers(settings.workers, memory_bytes=settings.worker_memory_bytes)
         self._threads = settings.workers
         self._snapshot = policy.to_snapshot()
         self._stopping = threading.Event()
@@ -183,6 +184,8 @@ class Scrub:
             return self._end(batch, error)
         except BrokenProcessPool:
             return self._end(batch, Hold("stage_failed", at="worker_lost"))
+        except MemoryError:
+            return self._end(batch, Hold("memory_exceeded"))
         except OSError as error:
             if error.errno in MACHINE_ERRNOS or error.filename not in {str(entry.path) for entry in batch.inputs}:
                 raise
@@ -213,19 +216,23 @@ class Scrub:
             batch.study,
             estimates,
             models=self.home.root / MODELS,
+            follow_up=partial(self._database.is_follow_up, batch.key),
         )
-        steps = making.candidates(pairs)
-        pairs = kept(pairs, steps)
+        judged = partial(self._judged, batch)
+        made = first_passing(self.records, self._database, making, batch, self.project, pairs, judged)
+        pairs, judgement = list(made.pairs), made.judgement
         self._draw(batch, pairs)
-        judgement = self.workers.run(
-            judge_job, pairs, self._snapshot, batch.key, DESTINATION, self.keys.seal, self.home.root / MODELS
-        )
         if judgement.clearance is None:
-            return self._end(batch, Hold(judgement.reason, at=judgement.at), judgement, pairs)
+            escalate = self.policy.escalate
+            return self._end(batch, made.failure(len(escalate.levels) if escalate else 0), judgement, pairs)
         if self.policy.vault is not None and not self.policy.forward.shadow:
             keep_identity(self.home, self.workers, pairs, self.policy.vault, self.project, batch.key)
-        cleared = self.records.cleared(batch, judgement.clearance, total(steps), judgement)
+        cleared = self.records.cleared(batch, judgement.clearance, total(made.steps), judgement, made.level)
         return cleared if self.policy.release is not None else self.handover.send(cleared)
+
+    def _judged(self, batch: Batch, pairs: Sequence[Pair], look: int) -> Judgement:
+        asked = (pairs, self._snapshot, batch.key, DESTINATION, self.keys.seal, self.home.root / MODELS, look)
+        return self.workers.run(judge_job, *asked)
 
     def _draw(self, batch: Batch, pairs: Sequence[Pair]) -> None:
         if self.preview is not None:

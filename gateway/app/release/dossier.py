@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.app.levels import level_told
 from gateway.app.policy.approval_records import counts
 from gateway.app.policy.approvals import Approvals
 from gateway.app.policy.loaded import restore
@@ -36,6 +37,7 @@ class Content:
     dropped: int = 0
     reviewed: int = 0  # studies that a person let go after review
     unjudged: Mapping[tuple[str, str, str, str], int] = field(default_factory=dict)
+    levels: Mapping[int, int] = field(default_factory=dict)  # studies by number of their level, of those made at one
 
     def of_stage(self) -> Mapping[str, int]:
         """Instances by stage, its versions together."""
@@ -101,9 +103,11 @@ def content_of(database: Database, release: ReleaseRow) -> Content:
     assessed: dict[str, Counter[str]] = {}
     stages: dict[str, Counter[str]] = {}
     unjudged: Counter[tuple[str, str, str, str]] = Counter()
+    levels: Counter[int] = Counter()
     dropped = reviewed = 0
     for job in filter(None, (database.job(member.job_key) for member in members)):
         states[str(job.state)] += 1
+        levels[job.level] += bool(job.clearance)
         for verdict in json.loads(job.verdicts or "[]"):
             findings[verdict["check"]] += len(verdict["findings"])
             assessed.setdefault(verdict["check"], Counter()).update(verdict["assessed"])
@@ -118,7 +122,14 @@ def content_of(database: Database, release: ReleaseRow) -> Content:
             key = (entry["aspect"], entry["modality"], entry["reason"], entry["approver"])
             unjudged[key] += entry["instances"]
     people = len({member.person for member in members})
-    return Content(people, len(members), states, findings, assessed, stages, dropped, reviewed, unjudged)
+    return Content(people, len(members), states, findings, assessed, stages, dropped, reviewed, unjudged, +levels)
+
+
+def by_level(policy: Policy | None, content: Content) -> dict[str, int]:
+    """Cleared studies by level, the weakest first; {} under a policy without levels."""
+    if policy is None or policy.escalate is None:
+        return {}
+    return {level_told(policy, number): count for number, count in sorted(content.levels.items())}
 
 
 def _policy(home: Home, digest: str) -> Policy | None:

@@ -9,10 +9,11 @@ from typing import Any
 from prometheus_client import Gauge
 
 from gateway.app.parts import Parts
-from gateway.app.release.dossier import Content, content_of
+from gateway.app.release.dossier import Content, by_level, content_of
 from gateway.database import ReleaseRow
 from gateway.database.releases import BLOCKED
 from gateway.errors import Hold
+from gateway.policy import Policy
 
 LAST = 10  # releases of a policy whose scores are told: the number of labels stays bounded
 KINDS = ("estimate", "upper", "limit")
@@ -43,7 +44,13 @@ def forget(parts: Parts) -> None:
     """Leave out what is not known."""
     metrics = parts.metrics
     of_checks = (*metrics.release_linkability, *metrics.release_rank1, *metrics.release_accuracy)
-    of_content = (metrics.release_people, metrics.release_looks, metrics.release_residuals, metrics.release_stages)
+    of_content = (
+        metrics.release_people,
+        metrics.release_looks,
+        metrics.release_residuals,
+        metrics.release_stages,
+        metrics.release_levels,
+    )
     for gauge in (metrics.releases, metrics.release_score, metrics.release_blocked, metrics.release_group):
         gauge.clear()
     for gauge in (*of_checks, *of_content):
@@ -69,12 +76,18 @@ def _tell(parts: Parts, row: ReleaseRow) -> None:
                 metrics.release_group.labels(*names).set(figure["estimate"])
     if row.looks:
         metrics.release_looks.labels(*names).set(row.looks)
-    content = _content(parts, row)
+    _tell_content(parts, row, names)
+
+
+def _tell_content(parts: Parts, row: ReleaseRow, names: tuple[str, str]) -> None:
+    metrics, content = parts.metrics, _content(parts, row)
     metrics.release_people.labels(*names).set(content.people)
     for check, count in content.findings.items():
         metrics.release_residuals.labels(*names, check).set(count)
     for stage, count in content.of_stage().items():
         metrics.release_stages.labels(*names, stage).set(count)
+    for level, count in by_level(_policy(parts, row), content).items():
+        metrics.release_levels.labels(*names, level).set(count)
 
 
 def _content(parts: Parts, row: ReleaseRow) -> Content:
@@ -99,11 +112,17 @@ def _set(gauges: tuple[Gauge, Gauge], labels: tuple[str, ...], figure: Mapping[s
 
 def attribute_of(parts: Parts, row: ReleaseRow) -> str:
     """Which attribute the policy's check infers; "" where this build cannot read the policy any more."""
-    try:
-        check = parts.policies.of(row.policy_digest).gate.release.get("attribute_inference")
-    except Hold:
-        return ""
+    policy = _policy(parts, row)
+    check = policy.gate.release.get("attribute_inference") if policy is not None else None
     return str(getattr(check, "attribute", ""))
+
+
+def _policy(parts: Parts, row: ReleaseRow) -> Policy | None:
+    """None where this build cannot read it any more."""
+    try:
+        return parts.policies.of(row.policy_digest)
+    except Hold:
+        return None
 
 
 def worst(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,9 +2,10 @@
 
     open -> auditing -> cleared -> sent        or blocked: its studies are held, with the reason and by how much
                                                or shadowed: it would have been cleared, under a policy in shadow
+                                               or escalating, and auditing again: some are made at a stronger level
 
-A person closes a release (`release close`), or the night does (`close: nightly`), once it has `min_subjects` people.
-Closing changes a row; the leg RELEASE does the rest, and does it again after a crash, to the same end.
+`closing` ends the time in which studies may join; the leg RELEASE does the rest, and does it again after a crash, to
+the same end.
 """
 
 from __future__ import annotations
@@ -14,52 +15,27 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from gateway.app.course import next_leg, release_leg
-from gateway.app.notes import NAMES_SOMEBODY, names_somebody
 from gateway.app.parts import Parts
-from gateway.app.release.references import References
-from gateway.app.tasks import embed_member, judge_members
-from gateway.database import Intent, JobRow, MemberRow, NewMember, ReleaseRow
-from gateway.database.releases import AUDITING, BLOCKED, CLEARED, OPEN, SENT, SHADOWED
-from gateway.errors import Hold, StudyError
+from gateway.app.release.escalation import chosen
+from gateway.app.tasks import judge_members
+from gateway.database import JobRow, MemberRow, ReleaseRow
+from gateway.database.releases import AUDITING, BLOCKED, CLEARED, ESCALATING, OPEN, SENT, SHADOWED
+from gateway.errors import EnvironmentFault, StudyError
 from gateway.flow import Next
-from gateway.gate import ALL, RELEASE, Pair, ReleaseJudgement, Score
+from gateway.gate import ALL, RELEASE, ReleaseJudgement, Score
 from gateway.observe import log
 from gateway.policy import Policy
 from gateway.study import State
 
-CLOSE = "close"  # the kind of an intent whose key is the name of a release
-DONE = "done"
+ESCALATED = "release_escalated"
 HELD_IN = "release"
-DAY_S = 86400.0
-
-
-def references_of(parts: Parts, job: JobRow) -> References:
-    """Where the embeddings of this round of a job go."""
-    return References(parts.home.root, parts.keys.master, f"{job.job_key}/r{job.round}", time.time())
-
-
-def member_of(parts: Parts, job: JobRow, facts: dict[str, dict[str, str]]) -> NewMember:
-    """What a cleared job brings into its release."""
-    rows = parts.database.instances_of(job.study_key, job.generation)
-    person = parts.mapper.person(job.job_key) or min((row.patient_key for row in rows), default="")
-    if not person:
-        raise Hold("missing_patient_id")
-    session = facts.get("session", {}).get("day") or job.study_key
-    return NewMember(person, session, f"{job.job_key}/r{job.round}", facts)
-
-
-def member_after_review(parts: Parts, job: JobRow, pairs: Sequence[Pair], policy: Policy) -> NewMember:
-    """The same for a job that a person cleared. Raises Hold when nobody can tell whose images it holds."""
-    snapshot = parts.policies.snapshot(job.policy_digest)
-    facts = parts.workers.run(embed_member, pairs, snapshot, references_of(parts, job)) if policy.gate.release else {}
-    return member_of(parts, job, facts)
 
 
 class Releasing:
-    """Closes, judges and settles releases, over our tables."""
+    """Judges and settles releases, over our tables."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -77,60 +53,6 @@ class Releasing:
             self._parts.database.set_job(job.job_key, state=State.SCRUBBED)
         return len(lost)
 
-    # -- closing --------------------------------------------------------------------------------------------------
-
-    def carry_out(self, intent: Intent) -> tuple[Next, ...]:
-        """What a person wished: close a release by name. What is not possible is told in the intent's outcome."""
-        database = self._parts.database
-        release = database.release_named(intent.key)
-        refusal = "no such release" if release is None else self._refusal(release)
-        if release is None or refusal:
-            database.finish_intent(intent.serial, refusal)
-            return ()
-        members = [row.job_key for row in database.members(release.serial)]
-        if names_somebody(self._parts, (job.study_key for job in database.jobs_of_members(members)), intent.reason):
-            database.withhold_intent(intent.serial, NAMES_SOMEBODY)
-            return ()
-        self._close(release, f"intent/{intent.serial}", actor=intent.actor, reason_given=intent.reason)
-        database.finish_intent(intent.serial, DONE)
-        return (release_leg(release),)
-
-    def _refusal(self, release: ReleaseRow) -> str:
-        if release.state == AUDITING:  # a crash came between closing it and finishing the intent
-            return ""
-        if release.state != OPEN:
-            return f"not open: it is {release.state}"
-        try:
-            least, people = self._least(release), self._parts.database.waiting_people(release.serial)
-        except Hold:  # its policy is gone: it can be closed, which ends it, and its studies begin again
-            return ""
-        return f"it has {people} people of at least {least}; collect more, then close it" if people < least else ""
-
-    def close_tonight(self, now: float) -> list[Next]:
-        """Every open release whose policy closes nightly, once after each midnight (UTC), when it has its people."""
-        closed = []
-        for release in self._parts.database.releases_in(OPEN):
-            if now // DAY_S <= release.checked_at // DAY_S:
-                continue
-            self._parts.database.set_release(release.serial, checked_at=now)
-            try:
-                policy = self._policy(release)
-            except Hold:
-                continue
-            if policy.release is None or policy.release.close != "nightly" or self._refusal(release):
-                continue
-            self._close(release, f"night/{release.name}/{int(now // DAY_S)}")
-            closed.append(release_leg(release))
-        return closed
-
-    def _close(self, release: ReleaseRow, decision: str, **facts: object) -> None:
-        people = self._parts.database.waiting_people(release.serial)
-        self._parts.ledger.append("release_closed", decision, **_identity(release), subjects=people, **facts)
-        self._parts.database.close_release(release.serial)
-        log("release_closed", policy=release.policy, count=people)
-
-    # -- judging --------------------------------------------------------------------------------------------------
-
     def work(self, serial: int) -> tuple[Next, ...]:
         """The leg of a release: judge it when it is closed; say that it is sent when it is."""
         release = self._parts.database.release(serial)
@@ -141,15 +63,29 @@ class Releasing:
             return ()
         return self._audit(release) if release.state == AUDITING else ()
 
+    def audit_again(self, job_key: str) -> tuple[Next, ...]:
+        """The leg of an escalating release, when this job was the last of it that was on its way."""
+        release = self._parts.database.release_of(job_key)
+        if release is None or release.state != ESCALATING or not self._parts.database.audit_again(release.serial):
+            return ()
+        return (release_leg(release),)
+
+    def take_back(self) -> None:
+        """The same for every release whose last one ended otherwise: held, or given up."""
+        for release in self._parts.database.releases_in(ESCALATING):
+            self._parts.database.audit_again(release.serial)
+
     def _audit(self, release: ReleaseRow) -> tuple[Next, ...]:
         database = self._parts.database
         waiting = database.members(release.serial, State.AWAITING_RELEASE)
-        people, least = len({row.person for row in waiting}), self._least(release)
+        people, least = len({row.person for row in waiting}), least_people(self._policy(release))
         if people < least:  # somebody rejected some of it meanwhile
             database.set_release(release.serial, state=OPEN, reason="too_few_subjects", round=release.round + 1)
             return ()
         said = self._parts.ledger.find(_decision(release, waiting))
-        if said is not None:  # a crash came before the tables were written: what was decided stands
+        if said is not None and said["event"] == ESCALATED:  # a crash came before the tables were written
+            self._write_escalated(release, said["escalated"], said["reason"], said["at"], said["scores"])
+        elif said is not None:  # what was decided stands
             state = said["event"].removeprefix("release_")
             self._write_down(release, waiting, state, said["reason"], said["at"], said["scores"])
         else:
@@ -158,8 +94,13 @@ class Releasing:
             self._parts.metrics.stage_seconds.labels("release").observe(time.perf_counter() - began)
             if database.members(release.serial, State.AWAITING_RELEASE) != waiting:
                 return self._audit(release)  # somebody rejected one meanwhile: it is about other people now
-            passed = SHADOWED if self._policy(release).forward.shadow else CLEARED
-            self._end(release, waiting, passed if judgement.passes else BLOCKED, judgement)
+            policy = self._policy(release)
+            again = chosen(self._parts, release, waiting, judgement, policy)
+            passed = SHADOWED if policy.forward.shadow else CLEARED
+            if again:
+                self._escalate(release, waiting, again, judgement)
+            else:
+                self._end(release, waiting, passed if judgement.passes else BLOCKED, judgement)
         jobs = (database.job(row.job_key) for row in waiting)
         return tuple(leg for job in jobs if job is not None for leg in next_leg(job))
 
@@ -182,7 +123,10 @@ class Releasing:
     def _looks(self, release: ReleaseRow) -> dict[str, int]:
         """How often the policy was looked at by scope, this time included: what each look spends follows from it."""
         database = self._parts.database
-        return {RELEASE: database.blocked_before(release) + 1, ALL: database.looks_at(release) + 1}
+        return {
+            RELEASE: database.blocked_before(release) + release.looks + 1,
+            ALL: database.looks_at(release) + 1,
+        }
 
     def fail(self, serial: int, error: StudyError) -> None:
         """The audit itself failed: the release is blocked for that."""
@@ -191,20 +135,51 @@ class Releasing:
             waiting = self._parts.database.members(release.serial, State.AWAITING_RELEASE)
             self._end(release, waiting, BLOCKED, ReleaseJudgement((), error.reason, error.at))
 
+    def _escalate(
+        self, release: ReleaseRow, audited: Sequence[MemberRow], again: Sequence[str], judgement: ReleaseJudgement
+    ) -> None:
+        """Those at the weakest level begin again at the next one."""
+        scores = self._tell(ESCALATED, release, audited, judgement, escalated=list(again))
+        self._write_escalated(release, again, judgement.reason, judgement.at, scores)
+
+    def _write_escalated(
+        self, release: ReleaseRow, again: Sequence[str], reason: str, at: str, scores: Sequence[Mapping[str, object]]
+    ) -> None:
+        facts = {"reason": reason, "at": at[:256], "scores": json.dumps(list(scores))}
+        self._parts.database.escalate_release(release.serial, facts, again)
+        log("release_escalated", policy=release.policy, count=len(again), reason=reason)
+
     def _end(self, release: ReleaseRow, audited: Sequence[MemberRow], state: str, judgement: ReleaseJudgement) -> None:
-        keys, scores = [row.job_key for row in audited], [_plain(score) for score in judgement.scores]
-        self._parts.ledger.append(
-            f"release_{state}",
+        if state == BLOCKED and release.looks:
+            judgement = replace(judgement, at=f"{judgement.at}; judged {release.looks + 1} times")
+        scores = self._tell(f"release_{state}", release, audited, judgement)
+        self._write_down(release, audited, state, judgement.reason, judgement.at, scores)
+
+    def _tell(
+        self,
+        event: str,
+        release: ReleaseRow,
+        audited: Sequence[MemberRow],
+        judgement: ReleaseJudgement,
+        **facts: object,
+    ) -> list[dict[str, object]]:
+        """The ledger's line about a judgement; its scores as JSON data."""
+        scores = [_plain(score) for score in judgement.scores]
+        first = self._parts.ledger.append(
+            event,
             _decision(release, audited),
-            **_identity(release),
-            jobs=keys,
+            **identity_of(release),
+            jobs=[row.job_key for row in audited],
             subjects=len({row.person for row in audited}),
             reason=judgement.reason,
             at=judgement.at,
             scores=scores,
             looks=self._looks(release),
+            **facts,
         )
-        self._write_down(release, audited, state, judgement.reason, judgement.at, scores)
+        if not first:  # a process that was taken for dead had judged it after all: what it wrote stands
+            raise EnvironmentFault("the release was judged by another process in the same moment; the leg is repeated")
+        return scores
 
     def _write_down(
         self,
@@ -229,7 +204,7 @@ class Releasing:
     def settle(self, release: ReleaseRow) -> None:
         """Cleared -> sent, when everything of it has left or was given up."""
         if release.state == CLEARED and self._parts.database.all_sent(release.serial):
-            self._parts.ledger.append("release_sent", f"release_sent/{release.name}", **_identity(release))
+            self._parts.ledger.append("release_sent", f"release_sent/{release.name}", **identity_of(release))
             self._parts.database.set_release(release.serial, state=SENT)
             log("release_sent", policy=release.policy)
 
@@ -242,9 +217,10 @@ class Releasing:
     def _policy(self, release: ReleaseRow) -> Policy:
         return self._parts.policies.of(release.policy_digest)
 
-    def _least(self, release: ReleaseRow) -> int:
-        policy = self._policy(release)
-        return policy.release.min_subjects if policy.release is not None else 1
+
+def least_people(policy: Policy) -> int:
+    """Of how many people a release consists at least."""
+    return policy.release.min_subjects if policy.release is not None else 1
 
 
 def _decision(release: ReleaseRow, audited: Sequence[MemberRow]) -> str:
@@ -261,7 +237,8 @@ def _plain(score: Score) -> dict[str, object]:
     }
 
 
-def _identity(release: ReleaseRow) -> dict[str, object]:
+def identity_of(release: ReleaseRow) -> dict[str, object]:
+    """Which release, in a ledger line."""
     return {
         "release": release.name,
         "policy_digest": release.policy_digest,

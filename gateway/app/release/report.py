@@ -19,7 +19,7 @@ from gateway.app.document.blocks import Block, Bullets, Code, Document, Facts, H
 from gateway.app.document.html import to_html
 from gateway.app.document.pdf import to_pdf
 from gateway.app.release import report_words as words
-from gateway.app.release.dossier import Dossier, dossier_of
+from gateway.app.release.dossier import Dossier, by_level, dossier_of
 from gateway.app.release.report_figures import criteria, history
 from gateway.database import Database
 from gateway.durable import make_folder, writing
@@ -141,7 +141,13 @@ def _removed(dossier: Dossier) -> Iterator[Block]:
         yield Words(words.NO_LEVELS)
     else:
         levels = ", ".join(f"{level:g}" for level in escalate.levels)
-        yield Words(f"{escalate.stage} has the levels {levels}; at most {escalate.max_attempts} are tried for a study.")
+        yield Words(
+            f"{escalate.stage} has the levels {levels}, the weakest first; at most {escalate.max_attempts} are tried "
+            "for a study, and the first that passes is kept."
+        )
+        made = tuple((level, str(count)) for level, count in by_level(dossier.policy, dossier.content).items())
+        if made:
+            yield Table("Cleared studies of the release by level.", ("Level", "Studies"), made, (1, 1))
 
 
 def _unassessed(dossier: Dossier) -> Iterator[Block]:

@@ -17,11 +17,14 @@ STATES: Mapping[str, str] = {
     "auditing": "The release is closed and is being judged. Nothing of it has left.",
     "cleared": "Every figure kept to its limit. The release was cleared as a whole, and is being sent.",
     "sent": "Every figure kept to its limit. The release was cleared as a whole, and has been sent.",
+    "escalating": "A figure did not keep to its limit. What was made at the weakest level is made at the next "
+    "one, and the release is judged again then. Nothing of it has left.",
     "blocked": "A figure did not keep to its limit, or there was no evidence. Nothing of the release has left.",
 }
 EVENTS: Mapping[str, str] = {
     "release_closed": "Closing",
     "release_cleared": "Clearing",
+    "release_escalated": "Escalation",
     "release_blocked": "Blocking",
     "release_sent": "Sending",
     "release_recalled": "Recall",
