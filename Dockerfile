@@ -8,6 +8,7 @@
 #
 # The image holds no key and makes none by itself: `serve` refuses a home that `init` has not made.
 # To pin the base by digest: --build-arg PYTHON_IMAGE=python@sha256:...
+# For nodes with NVIDIA GPUs, some gigabytes larger: --build-arg TORCH=cuda
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
@@ -18,7 +19,15 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY gateway gateway
 COPY models models
 COPY policies policies
-RUN /opt/deid/bin/pip install --constraint constraints.txt '.[cluster,learn]' \
+# PyPI's torch for Linux carries CUDA; what runs on CPUs alone is at PyTorch's own index, under the same version.
+ARG TORCH=cpu
+RUN case "$TORCH" in \
+        cpu) /opt/deid/bin/pip install --constraint constraints.txt --no-deps \
+            --index-url https://download.pytorch.org/whl/cpu torch ;; \
+        cuda) ;; \
+        *) echo "TORCH is cpu or cuda" >&2; exit 2 ;; \
+    esac \
+    && /opt/deid/bin/pip install --constraint constraints.txt '.[cluster,learn]' \
     && /opt/deid/bin/pip uninstall --yes opencv-python \
     && /opt/deid/bin/pip install --constraint constraints.txt --no-deps opencv-python-headless \
     && /opt/deid/bin/pip uninstall --yes pip setuptools

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Programs that end-to-end tests talk to, from Debian: dcmtk, Orthanc with DICOMweb, dicom3tools, PostgreSQL, Chromium, Prometheus.
+# Programs that end-to-end tests talk to, from Debian: dcmtk, Orthanc with DICOMweb, dicom3tools, PostgreSQL, Chromium, Prometheus, a font.
 #
 # As root with apt: installs what is missing. Otherwise: says what is missing and goes on, and the tests that need it
 # are skipped visibly. Under CI=true a missing peer is a failure: a green run must have met every peer.
@@ -13,6 +13,7 @@ missing() {
     command -v dciodvfy >/dev/null 2>&1 || printf ' dicom3tools'
     command -v chromium >/dev/null 2>&1 || printf ' chromium'
     command -v promtool >/dev/null 2>&1 || printf ' prometheus'
+    [ -e /usr/share/fonts/truetype/dejavu/DejaVuSerif-Bold.ttf ] || printf ' fonts-dejavu-core'
     # Debian keeps servers out of PATH, in a folder for each major version.
     ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null 2>&1 || printf ' postgresql'
 }

@@ -20,6 +20,18 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{/* What a Service selects: in a cluster the pods of one role, else the one pod there is. */}}
+{{- define "deid.selectorOf" -}}
+{{ include "deid.selector" .root }}
+{{- if .root.Values.cluster.enabled }}
+app.kubernetes.io/component: {{ .role }}
+{{- end }}
+{{- end -}}
+
+{{- define "deid.home" -}}
+{{- .Values.persistence.existingClaim | default (printf "%s-home" (include "deid.name" .)) -}}
+{{- end -}}
+
 {{- define "deid.serviceAccount" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "deid.name" .) -}}
@@ -28,11 +40,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{/* A role may run another image, such as one built with TORCH=cuda. */}}
 {{- define "deid.image" -}}
-{{- if .Values.image.digest -}}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- $own := .own.image | default dict -}}
+{{- $image := ternary $own .root.Values.image (or $own.tag $own.digest | not | not) -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" .root.Values.image.repository $image.digest -}}
 {{- else -}}
-{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- printf "%s:%s" .root.Values.image.repository ($image.tag | default .root.Chart.AppVersion) -}}
 {{- end -}}
 {{- end -}}
 

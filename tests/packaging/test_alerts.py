@@ -22,8 +22,12 @@ TESTS = Path(__file__).with_name("alerts.test.yaml")
 DASHBOARDS = sorted((ROOT / "helm" / "dashboards").glob("*.json"))
 
 
-def alerts() -> list[dict[str, Any]]:
+def rules() -> list[dict[str, Any]]:
     return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+
+
+def alerts() -> list[dict[str, Any]]:
+    return [rule for rule in rules() if "alert" in rule]
 
 
 def series() -> dict[str, set[str]]:
@@ -58,16 +62,28 @@ def test_each_alert_fires_when_it_must_and_says_what_it_means(tmp_path: Path) ->
 def test_each_alert_is_tested_both_ways() -> None:
     silent, loud = set(), set()
     for test in yaml.safe_load(TESTS.read_text())["tests"]:
-        for case in test["alert_rule_test"]:
+        for case in test.get("alert_rule_test", []):
             (loud if case["exp_alerts"] else silent).add(case["alertname"])
     assert silent == loud == {rule["alert"] for rule in alerts()}
 
 
-@pytest.mark.parametrize("rule", alerts(), ids=lambda rule: str(rule["alert"]))
-def test_each_alert_asks_for_what_exists_and_has_its_section_in_the_runbook(rule: dict[str, Any]) -> None:
-    known = series()
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: str(rule.get("alert", rule.get("record"))))
+def test_each_rule_asks_for_what_exists(rule: dict[str, Any]) -> None:
+    known, recorded = series(), {rule["record"] for rule in rules() if "record" in rule}
     for name, labels in asked(rule["expr"]):
         assert labels <= known[name], name
+    assert set(re.findall(r"\bdeid:[\w:]+", rule["expr"])) <= recorded
+
+
+def test_every_objective_is_tested() -> None:
+    told = [
+        case["expr"] for test in yaml.safe_load(TESTS.read_text())["tests"] for case in test.get("promql_expr_test", [])
+    ]
+    assert set(told) == {rule["record"] for rule in rules() if "record" in rule}
+
+
+@pytest.mark.parametrize("rule", alerts(), ids=lambda rule: str(rule["alert"]))
+def test_each_alert_has_its_section_in_the_runbook(rule: dict[str, Any]) -> None:
     file, _, anchor = rule["annotations"]["runbook_url"].partition("#")
     assert (file, anchor) == (RUNBOOK.name, rule["alert"].lower())
     headings = re.findall(r"^## (\w+)$", RUNBOOK.read_text(), flags=re.MULTILINE)
@@ -120,9 +136,9 @@ def test_a_dashboard_asks_for_what_exists_and_for_no_more(path: Path) -> None:
 def test_promtool_parses_every_query_of_a_dashboard(path: Path, tmp_path: Path) -> None:
     panels = json.loads(path.read_text())["panels"]
     queries = [target["expr"].replace("$policy", ".*") for panel in panels for target in panel["targets"]]
-    rules = [{"record": f"deid:query{number}", "expr": query} for number, query in enumerate(queries)]
+    records = [{"record": f"deid:query{number}", "expr": query} for number, query in enumerate(queries)]
     file = tmp_path / "queries.yaml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
+    file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": records}]}))
     ran = subprocess.run([prometheus("promtool"), "check", "rules", file], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -14,24 +14,29 @@ import pytest
 import yaml
 
 from gateway.settings import Settings
+from tests.packaging.rendering import (
+    CHART,
+    ROOT,
+    SCHEMA,
+    VERSIONS,
+    Render,
+    containers,
+    environment,
+    helm,
+    kubernetes_validate,
+    pod,
+    snake,
+)
 
-helm = pytest.importorskip("helm_python", reason="helm-python-sdk has no wheel for this platform")
-kubernetes_validate = pytest.importorskip("kubernetes_validate")
-
-ROOT = Path(__file__).resolve().parents[2]
-CHART = ROOT / "helm"
-SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 # Settings that the chart itself decides: ports and paths inside the pod, and what comes from a Secret.
 CHARTS_OWN = {"policies", "key", "key_file", "database_url", "lookup_urls"} | {
     f"{door}_{part}" for door in ("dicom", "http", "review") for part in ("host", "port")
 }
-# The chart has no door for the review page yet: it would need a certificate, an ingress and accounts in the home.
-CHARTS_OWN |= {"review_url", "review_tls_certificate", "review_tls_key"}
+CHARTS_OWN |= {"review_url", "review_tls_certificate", "review_tls_key", "review_oidc_secret_file", "review_oidc_ca"}
+CHARTS_OWN |= {"roles"}  # each Deployment of a cluster has its own
 CHARTS_OWN |= {"notify_webhook_url", "notify_webhook_key", "notify_mail_password", "notify_ca"}  # secrets, and a file
 CHARTS_OWN |= {f"{door}_tls_{part}" for door in ("dicom", "stow") for part in ("certificate", "key", "ca")}
 CHARTS_OWN |= {"dicom_tls_port", "stow_host", "stow_port"}
-# A list of versions: the oldest in Chart.yaml that the package carries, and the newest.
-VERSIONS = ("1.25", "1.37")
 
 FULL = {
     "image": {"repository": "registry.example/deid-gateway", "digest": "sha256:" + "ab" * 32},
@@ -55,47 +60,6 @@ FULL = {
     "affinity": {"nodeAffinity": {}},
     "priorityClassName": "high",
 }
-
-
-@pytest.fixture(scope="module")
-def chart() -> Iterator[Any]:
-    with helm.Chart.load(str(CHART)) as loaded:
-        yield loaded
-
-
-class Render:
-    """Renders the chart and gives its objects by kind."""
-
-    def __init__(self, chart: Any) -> None:
-        self.chart = chart
-
-    def __call__(self, values: dict[str, Any] | None = None, *, name: str = "deid-gateway") -> dict[str, Any]:
-        files = self.chart.render(values or {}, name=name, namespace="imaging")
-        self.notes = files.pop("deid-gateway/templates/NOTES.txt")
-        found = [part for text in files.values() for part in yaml.safe_load_all(text) if part]
-        keyed = {f"{part['kind']}/{part['metadata']['name']}": part for part in found}
-        assert len(keyed) == len(found)
-        return keyed
-
-
-@pytest.fixture
-def render(chart: Any) -> Render:
-    return Render(chart)
-
-
-def pod(objects: dict[str, Any]) -> dict[str, Any]:
-    (stateful,) = [part for key, part in objects.items() if key.startswith("StatefulSet/")]
-    return dict(stateful["spec"]["template"]["spec"])
-
-
-def containers(objects: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*pod(objects)["initContainers"], *pod(objects)["containers"]]
-
-
-def environment(container: dict[str, Any]) -> dict[str, Any]:
-    names = [entry["name"] for entry in container["env"]]
-    assert len(names) == len(set(names))
-    return {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in container["env"]}
 
 
 def test_helm_itself_finds_no_fault() -> None:
@@ -194,7 +158,8 @@ def test_no_value_can_hold_a_key_or_a_password() -> None:
     allowed = {".masterKey", ".masterKey.existingSecret", ".masterKey.key", ".image.pullSecrets"}
     # names of a Secret and of an entry in it
     allowed |= {f".{part}.{name}" for part in ("database", "lookups") for name in ("existingSecret", "key")}
-    allowed |= {".tls.existingSecret"}
+    allowed |= {".tls.existingSecret", ".destinations.existingSecret"}
+    allowed |= {".review.tlsSecret", ".review.oidcSecret", ".review.ingress.tlsSecret"}
     allowed |= {".notify.existingSecret", ".settings.notifyMailUrl"}  # the second takes no account: its pattern says so
     assert set(suspicious) == allowed
     assert not re.search(r"[0-9a-f]{32}", (CHART / "values.yaml").read_text())
@@ -320,10 +285,6 @@ def test_without_policies_those_of_the_image_are_used(render: Render) -> None:
     assert copied in (ROOT / "Dockerfile").read_text()
 
 
-def snake(camel: str) -> str:
-    return re.sub(r"([A-Z])", lambda letter: "_" + letter[1].lower(), camel)
-
-
 def test_the_chart_offers_exactly_the_settings_that_a_site_sets() -> None:
     offered = {snake(name) for name in SCHEMA["properties"]["settings"]["properties"]}
     assert offered == set(Settings.model_fields) - CHARTS_OWN
@@ -343,13 +304,18 @@ def test_every_setting_arrives_under_its_name_and_as_it_was_written(render: Rend
         "privateSopClasses": ["1.3.12.2.1107.5.9.1"],
         "maxPduBytes": 16777216,
         "networkTimeoutS": 30,
+        "receivers": 2,
         "maxAssociations": 7,
+        "maxAssociationsPerPeer": 4,
+        "maxInstancesPerS": 50,
+        "maxWaitingStudies": 500,
         "minFreeBytes": 107374182400,
         "quietS": 0.25,
         "forcedCompleteS": 86400,
         "useExpectedCount": False,
         "pollS": 0.1,
         "workers": 3,
+        "workerMemoryBytes": 2147483648,
         "retryLimit": 5,
         "retryBaseS": 1.5,
         "retryMaxS": 60,
@@ -359,6 +325,11 @@ def test_every_setting_arrives_under_its_name_and_as_it_was_written(render: Rend
         "notifyMailTo": ["dpo@hospital.example", "ops@hospital.example"],
         "notifyEvents": ["held", "archive_down"],
         "notifyDigestS": 3600,
+        "reviewOidcIssuer": "https://login.hospital.example/realms/staff",
+        "reviewOidcClientId": "deid",
+        "reviewOidcNameClaim": "preferred_username",
+        "reviewOidcRoleClaim": "realm_access.roles",
+        "reviewOidcRoles": ["reviewer=deid-reviewers", "privacy-officer=dpo"],
     }
     assert values.keys() == SCHEMA["properties"]["settings"]["properties"].keys()
     env = environment(containers(render({"settings": values}))[1])

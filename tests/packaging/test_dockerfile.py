@@ -126,6 +126,42 @@ def test_the_pinned_versions_are_those_installed() -> None:
     assert "'.[cluster,learn]'" in install
 
 
+@pytest.mark.parametrize(
+    ("torch", "installed"),
+    [
+        ("cpu", ["--index-url https://download.pytorch.org/whl/cpu torch", ".[cluster,learn]"]),
+        ("cuda", [".[cluster,learn]"]),
+    ],
+)
+def test_torch_comes_with_cuda_when_asked_and_for_cpus_else(tmp_path: Path, torch: str, installed: list[str]) -> None:
+    ran, calls = build_with(tmp_path, torch)
+    assert ran.returncode == 0, ran.stderr
+    installs = [call for call in calls if call.startswith("install") and "opencv" not in call]
+    assert len(installs) == len(installed)
+    for call, end in zip(installs, installed, strict=True):
+        assert call.endswith(end)
+        assert "--constraint constraints.txt" in call
+    assert dict(rest.split("=", 1) for word, rest in stages()[0] if word == "ARG") == {"TORCH": "cpu"}
+
+
+def test_another_torch_is_refused_before_anything_is_installed(tmp_path: Path) -> None:
+    ran, calls = build_with(tmp_path, "rocm")
+    assert (ran.returncode, calls) == (2, [])
+    assert "TORCH is cpu or cuda" in ran.stderr
+
+
+def build_with(folder: Path, torch: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """The build's own shell line, with a pip that writes down what it is asked for."""
+    (line,) = [rest for word, rest in stages()[0] if word == "RUN" and "pip install" in rest]
+    asked, pip = folder / "asked", folder / "pip"
+    asked.touch()
+    pip.write_text(f'#!/bin/sh\necho "$*" >> {asked}\n')
+    pip.chmod(0o755)
+    command = ["/bin/sh", "-c", line.replace("/opt/deid/bin/pip", str(pip))]
+    ran = subprocess.run(command, env={"TORCH": torch}, capture_output=True, text=True, check=False)
+    return ran, asked.read_text().splitlines()
+
+
 def test_it_listens_on_every_address_and_writes_to_the_volume_only() -> None:
     env = environment()
     assert {name for name in env if name.startswith("DEID_")} <= {

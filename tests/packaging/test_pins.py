@@ -13,10 +13,11 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools.sbom import closure
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = "deid-gateway"
-STANDS_IN = {"opencv-python": "opencv-python-headless"}  # Makefile and Dockerfile put it there: no desktop libraries
 
 PERMISSIVE = re.compile(r"\b(Apache|MIT|BSD|ISC|PSF|Python Software Foundation|MPL[- ]2\.0)", re.IGNORECASE)
 # LGPL: used as a library, unmodified, replaceable by the user; only with the extra [cluster].
@@ -34,25 +35,6 @@ def requirements(texts: list[str]) -> Iterator[Requirement]:
             yield requirement
 
 
-def everything(names: list[str]) -> set[str]:
-    """Canonical names of these requirements and all that they need, as installed here."""
-    found: set[str] = set()
-    todo = [Requirement(name) for name in names]
-    while todo:
-        requirement = todo.pop()
-        name = canonicalize_name(requirement.name)
-        name = STANDS_IN.get(name, name)
-        if name in found:
-            continue
-        found.add(name)
-        for text in distribution(name).requires or []:
-            needed = Requirement(text)
-            extras = requirement.extras or {""}
-            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras):
-                todo.append(needed)
-    return found
-
-
 def test_every_range_holds_its_pin() -> None:
     wanted = [
         *PROJECT["dependencies"],
@@ -67,7 +49,7 @@ def test_every_range_holds_its_pin() -> None:
 def test_everything_that_ours_need_is_pinned_too() -> None:
     extras = [text for name in ("cluster", "dev") for text in PROJECT["optional-dependencies"][name]]
     names = [str(requirement) for requirement in requirements([*PROJECT["dependencies"], *extras])]
-    assert everything([re.sub(r";.*", "", name) for name in names]) - set(pins()) == set()
+    assert closure([re.sub(r";.*", "", name) for name in names]) - set(pins()) == set()
 
 
 def test_a_pin_is_one_exact_version_and_the_list_is_sorted() -> None:
@@ -87,7 +69,7 @@ def licence(name: str) -> str:
 def runtime() -> list[str]:
     try:
         wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cluster"]]
-        return sorted(everything([str(requirement) for requirement in requirements(wanted)]))
+        return sorted(closure([str(requirement) for requirement in requirements(wanted)]))
     except PackageNotFoundError as missing:
         pytest.fail(f"{missing} is not installed")
 
