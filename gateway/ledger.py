@@ -90,6 +90,12 @@ class Ledger:
             self._catch_up()
             return self._count
 
+    def extent(self) -> tuple[int, bytes]:
+        """Bytes of all whole lines now, and the contents of the head that names the last of them, for a backup."""
+        with self._locked():
+            self._catch_up()
+            return self._offset, self._head.read_bytes() if self._head.exists() else b""
+
     def find(self, decision: str) -> dict[str, Any] | None:
         """The line of a decision, None when it was not taken yet. Reads the whole ledger when it was."""
         with self._locked():

@@ -19,14 +19,17 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from gateway.errors import EnvironmentFault, UsageError
-from gateway.message_settings import MessageSettings, Words, words_of
+from gateway.limit_settings import LimitSettings
+from gateway.message_settings import Words, words_of
+from gateway.oidc_settings import OidcSettings
+from gateway.process_settings import ProcessSettings
 
 SHIPPED_POLICIES = Path(__file__).resolve().parent.parent / "policies"
 
 Urls = Annotated[Mapping[str, SecretStr], NoDecode]
 
 
-class Settings(MessageSettings):
+class Settings(ProcessSettings, LimitSettings, OidcSettings):
     """Every setting, its unit and its default. Unknown `DEID_*` names are refused by `load_settings`."""
 
     model_config = SettingsConfigDict(env_prefix="DEID_", extra="ignore", frozen=True, validate_default=True)
@@ -34,7 +37,6 @@ class Settings(MessageSettings):
     policies: Path = Field(SHIPPED_POLICIES, description="folder of policy YAML, routes.yaml and destinations.yaml")
     key: SecretStr | None = Field(None, description="master key, hex; else HOME/keys/master.key or DEID_KEY_FILE")
     key_file: Path | None = Field(None, description="file that holds the master key in hex, mode 0600")
-    database_url: str = Field("", description="SQLAlchemy URL; empty = SQLite in HOME (embedded)")
     lookup_urls: Urls = Field(
         {}, description="databases with look-up tables: name=URL, spaces between several; policies name them (sql:)"
     )
@@ -83,10 +85,6 @@ class Settings(MessageSettings):
         "off", description="storage commitment to senders: off, once on disk (intake), or once it was sent (decision)"
     )
     commitment_peers: Words = Field((), description="where reports of it go: AET@host:port, comma separated")
-    max_pdu_bytes: int = Field(131072, ge=4096, le=1 << 24, description="largest PDU we accept")
-    network_timeout_s: float = Field(60.0, gt=0, description="a silent peer is dropped after this")
-    max_associations: int = Field(50, ge=1, description="associations at once")
-    min_free_bytes: int = Field(1 << 30, ge=0, description="disk watermark: below it associations are refused")
 
     quiet_s: float = Field(30.0, ge=0, description="a study is complete when nothing came for this long")
     forced_complete_s: float = Field(3600.0, gt=0, description="a study is closed after this, whatever still comes")

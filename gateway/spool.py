@@ -74,6 +74,15 @@ class Spool:
                 folder.rmdir()  # retention took what was in it
         return gone
 
+    def files(self) -> dict[Path, int]:
+        """Every received or half-received object, with the time of its last change in nanoseconds."""
+        found: dict[Path, int] = {}
+        for folder in self.root.iterdir() if self.root.is_dir() else ():
+            if folder.is_dir() and folder != self.commitments:
+                with os.scandir(folder) as entries:
+                    found |= {folder / entry.name: entry.stat().st_mtime_ns for entry in entries}
+        return found
+
     def free_bytes(self) -> int:
         """Free space on the spool's file system."""
         return shutil.disk_usage(self.root).free

@@ -44,6 +44,7 @@ def told(verdicts: Sequence[Verdict], not_assessed: Sequence[NotAssessed]) -> di
                 "reason": v.reason,
                 "findings": len(v.findings),
                 "assessed": dict(v.assessed),
+                **({"scores": dict(v.scores)} if v.scores else {}),
             }
             for v in verdicts
         ],

@@ -15,7 +15,7 @@ from gateway.app.review.drawn import read
 from gateway.app.review.wishes import Asked
 from gateway.app.sending import delivered
 from gateway.database import Intent, JobRow
-from gateway.database.releases import AUDITING
+from gateway.database.releases import AUDITING, ESCALATING
 from gateway.errors import Hold
 from gateway.study import State
 
@@ -37,7 +37,7 @@ def waits_well(parts: Parts, job: JobRow) -> str:
     if job.state != State.AWAITING_RELEASE:
         return ""
     release = parts.database.release_of(job.job_key)
-    if release is not None and release.state == AUDITING:
+    if release is not None and release.state in (AUDITING, ESCALATING):
         return "its release is being judged; wait for that"
     policy = parts.policies.current.policies.get(job.policy)
     if policy is not None and policy.digest == job.policy_digest:
@@ -111,6 +111,8 @@ def _again(job: JobRow, **changed: str) -> Beginning:
         **dict.fromkeys(("verdicts", "clearance", "steps"), ""),
     }
     policy, digest = changed.get("policy", job.policy), changed.get("policy_digest", job.policy_digest)
+    if digest != job.policy_digest:  # levels are those of a policy
+        change["level"] = 0
     return Beginning(replace(job, policy=policy, policy_digest=digest), change)
 
 

@@ -7,7 +7,7 @@ side in the worker pool.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,8 @@ from gateway.study import Step
 @dataclass(frozen=True, slots=True)
 class Making:
     """How the candidates of one study are made. `estimates` is the folder of what stages estimated for this study,
-    `models` a folder of cards of the site's own.
+    `models` a folder of cards of the site's own, `level` which of the levels of `escalate` is tried, from 0;
+    `follow_up` tells what `gateway.pixels.Work` says of it, and is asked for a stage that holds follow-ups only.
     """
 
     workers: Workers
@@ -39,6 +40,8 @@ class Making:
     estimates: Path
     drawn: Drawn | None = None
     models: Path | None = None
+    level: int = 0
+    follow_up: Callable[[], bool] = bool  # nobody follows anybody
 
     def candidates(self, pairs: Sequence[Pair]) -> Steps:
         """Write the candidate of every pair but those that a stage drops. Raises Hold or Refuse; Hold("no_instances")
@@ -87,8 +90,10 @@ class Making:
         if not pairs:
             return []
         seed = derive(self.pseudonyms.key, "pixels", name, self.study_key)
-        store = make_folder(self.estimates)
+        store, level = make_folder(self.estimates), level_of(self.policy, name, self.level)
         groups = self._groups(scope, pairs)
+        holds = getattr(dict(self.policy.pixels)[name], "followups", "") == "hold"
+        follow_up = holds and self.follow_up()
         calls = [
             partial(
                 run_pixel_stage,
@@ -98,6 +103,8 @@ class Making:
                 seed,
                 store,
                 self.models,
+                level,
+                follow_up=follow_up,
             )
             for group in groups
         ]
@@ -118,6 +125,13 @@ class Making:
         for pair, uid in zip(pairs, series, strict=True):
             groups[uid].append(pair)
         return list(groups.values())
+
+
+def level_of(policy: Policy, stage: str, number: int) -> float | None:
+    """The level of a stage: the policy's `escalate` has it, for the one stage that it names."""
+    if policy.escalate is None or policy.escalate.stage != stage:
+        return None
+    return policy.escalate.levels[number]
 
 
 def kept(pairs: Sequence[Pair], steps: Steps) -> list[Pair]:

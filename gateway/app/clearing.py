@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict, replace
+from functools import partial
 
-from gateway.app.account import dropped_names, identity, told, total
+from gateway.app import levels
+from gateway.app.account import Steps, dropped_names, identity, told, total
 from gateway.app.candidates import Making
 from gateway.app.parts import Parts
 from gateway.app.person.mapping import Work
 from gateway.app.person.vault import keep_identity
+from gateway.app.release.members import member_of, references_of
 from gateway.app.release.references import MODELS
-from gateway.app.release.releases import member_of, references_of
 from gateway.app.review.drawn import Drawn, drawings_of
 from gateway.app.tasks import judge_job, judge_member
 from gateway.database import JobRow
@@ -49,6 +51,7 @@ def scrub(parts: Parts, job: JobRow) -> None:
     if not pairs:
         raise Hold("no_instances")
     policy = parts.policies.of(job.policy_digest)
+    job = levels.begun(parts, job, policy)
     pseudonyms = parts.mapper.mapping(_work(parts, job), policy.header)
     pseudonyms = replace(pseudonyms, issues=_issues(parts, job))
     folder = make_folder(parts.home.work / job.job_key)
@@ -58,10 +61,21 @@ def scrub(parts: Parts, job: JobRow) -> None:
     drawings = drawings_of(parts.home, parts.database, job.study_key, job.project)
     drawn = Drawn(tuple(drawings), parts.keys.master)
     models = parts.home.root / MODELS
-    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates, drawn, models)
+    making = Making(parts.workers, policy, snapshot, pseudonyms, job.study_key, estimates, drawn, models, job.level)
+    making = replace(making, follow_up=partial(parts.database.is_follow_up, job.job_key))
     steps = making.candidates(pairs)
     parts.metrics.stage_seconds.labels("scrub").observe(time.perf_counter() - began)
+    _count_generated(parts, job, steps)
     parts.database.set_job(job.job_key, state=State.SCRUBBED, attempt=0, reason="", steps=json.dumps(total(steps)))
+
+
+def _count_generated(parts: Parts, job: JobRow, steps: Steps) -> None:
+    """How many frames were made of pictures that lie near a limit of their card's domain: more of them is drift."""
+    for counts in total(steps).values():
+        if near := counts.get("near_limit"):
+            parts.metrics.generated.labels(job.policy, "near_limit").inc(near)
+        if "near_limit" in counts:
+            parts.metrics.generated.labels(job.policy, "usual").inc(counts["frames"] - counts["near_limit"])
 
 
 def _issues(parts: Parts, job: JobRow) -> frozenset[tuple[str, int]]:
@@ -78,22 +92,27 @@ def _work(parts: Parts, job: JobRow) -> Work:
 
 
 def gate(parts: Parts, job: JobRow) -> None:
-    """Judge originals against candidates. Raises Hold, with the verdicts in the job's row."""
+    """Judge originals against candidates; what a stronger level may change begins again at the next one. Raises Hold,
+    with the verdicts in the job's row.
+    """
     began = time.perf_counter()
     snapshot = parts.policies.snapshot(job.policy_digest)
     policy = parts.policies.of(job.policy_digest)
     asked = (pairs_of(parts, job), snapshot, job.job_key, job.destination, parts.keys.seal)
     facts: dict[str, dict[str, str]] = {}
     if policy.gate.release:
-        judgement, facts = parts.workers.run(judge_member, *asked, references_of(parts, job))
+        judgement, facts = parts.workers.run(judge_member, *asked, references_of(parts, job), job.level + 1)
     else:
-        judgement = parts.workers.run(judge_job, *asked, parts.home.root / MODELS)
+        judgement = parts.workers.run(judge_job, *asked, parts.home.root / MODELS, job.level + 1)
     parts.metrics.stage_seconds.labels("gate").observe(time.perf_counter() - began)
     for verdict in judgement.verdicts:
         parts.metrics.findings.labels(verdict.check).inc(len(verdict.findings))
     parts.database.set_job(job.job_key, verdicts=json.dumps([asdict(verdict) for verdict in judgement.verdicts]))
     if judgement.clearance is None:
-        raise Hold(judgement.reason, at=judgement.at)
+        levels.not_passed(parts, job, policy, judgement)
+        return
+    if policy.escalate is not None:
+        parts.metrics.attempts.labels(job.policy, levels.level_told(policy, job.level), "passed").inc()
     member = member_of(parts, job, facts) if policy.release is not None else None
     record_clearance(parts, job, judgement.clearance, judgement, policy)
     change = cleared(judgement.clearance, policy)
@@ -123,6 +142,7 @@ def record_clearance(
         issuer=clearance.issuer,
         sha256=[entry.sha256_file for entry in clearance.instances],
         state=str(state),
+        **levels.account(policy, job.level),
         **parts.mapper.told(job.job_key),
         **facts,
     )

@@ -1,6 +1,7 @@
 """Reports of storage commitment (PS3.4 J.3.3), on associations of our own: N-EVENT-REPORT, with us in the SCP's role.
 
-One thread beside the receiver. A request stays on disk until its sender took the report, at the longest for a week.
+One thread; among several processes, of the one that leads. A request stays on disk until its sender took the report,
+at the longest for a week.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pynetdicom import AE, build_role
@@ -29,8 +30,9 @@ GIVE_UP_S = 7 * 24 * 3600.0
 class CommitmentReports:
     """`start` and `stop` from one thread."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, leads: Callable[[], bool] = lambda: True) -> None:
         self._parts = parts
+        self._leads = leads
         self._commitments = Commitments(
             settings=parts.settings, spool=parts.spool, database=parts.database, keys=parts.keys
         )
@@ -54,7 +56,8 @@ class CommitmentReports:
     def _run(self) -> None:
         while not self._stopping.wait(POLL_S):
             try:
-                self.once(time.time())
+                if self._leads():
+                    self.once(time.time())
             except Exception as error:  # noqa: BLE001 - thread top: the next turn tries again
                 log("commitments_failed", level=logging.ERROR, origin=origin(error))
 

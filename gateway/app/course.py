@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from gateway.database import Database, JobRow, RecalledRow, ReleaseRow
 from gateway.database.recalls import DUE
@@ -34,21 +35,30 @@ def note_leg(row: RecalledRow) -> Next:
     return Next(Leg.RECALL, str(row.serial), row.round, row.attempt, tries=row.attempt)
 
 
-def pending(database: Database, *, older_than_s: float = 0.0) -> list[Next]:
-    """Every leg that our tables say is due, for a restart and for the reconciler."""
-    before = time.time() - older_than_s
+def pending(
+    database: Database, lets: Callable[[Next, str], bool], rank: Callable[[str], int], *, older_than_s: float = 0.0
+) -> list[Next]:
+    """Every leg that our tables say is due, for a restart and for the reconciler; jobs in the order of their `rank`.
+    `lets`: whether a leg may send to this destination now.
+    """
+    now = time.time()
+
+    def is_old(changed_at: float) -> bool:  # or of a time that is still to come, before the clock was set back
+        return not now - older_than_s < changed_at <= now
+
     due = [
         Next(Leg.INTAKE, study.study_key, study.round, 0, study.generation)
         for study in database.unrouted()
-        if study.closed_at is not None and max(study.closed_at, study.changed_at or 0.0) <= before
+        if study.closed_at is not None and is_old(max(study.closed_at, study.changed_at or 0.0))
     ]
-    for job in database.unfinished_jobs():
-        if job.updated_at <= before:
-            due.extend(next_leg(job))
-    due.extend(decide_leg(intent.serial) for intent in database.open_intents() if intent.created_at <= before)
-    due.extend(note_leg(row) for row in database.notes(DUE) if row.changed_at <= before)
+    for job in sorted(database.unfinished_jobs(), key=lambda job: rank(job.route)):
+        if is_old(job.updated_at):
+            due.extend(leg for leg in next_leg(job) if lets(leg, job.destination))
+    due.extend(decide_leg(intent.serial) for intent in database.open_intents() if is_old(intent.created_at))
+    notes = [row for row in database.notes(DUE) if is_old(row.changed_at)]
+    due.extend(note_leg(row) for row in notes if lets(note_leg(row), row.destination))
     for release in database.releases_in(AUDITING, CLEARED):
         settled = release.state == CLEARED and not database.all_sent(release.serial)
-        if release.updated_at <= before and not settled:
+        if is_old(release.updated_at) and not settled:
             due.append(release_leg(release))
     return due

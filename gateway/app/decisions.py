@@ -27,7 +27,9 @@ from gateway.app.person.retention import RETAIN, Retention
 from gateway.app.person.subjects import ERASE, OPT_OUT, Subjects
 from gateway.app.recall.recalls import NOTES, RECALL, Recalling
 from gateway.app.recall.reissue import REISSUE, Reissuing
-from gateway.app.release.releases import CLOSE, HELD_IN, Releasing, member_after_review
+from gateway.app.release.closing import CLOSE, Closing
+from gateway.app.release.members import member_after_review
+from gateway.app.release.releases import HELD_IN
 from gateway.app.review.agreement import missing
 from gateway.app.review.wishes import FIRST, MOVED, asked_in
 from gateway.app.tasks import clear_reviewed_job
@@ -84,7 +86,7 @@ class Decisions:
         """Wishes that are not about one held study, by the first word of their kind."""
         recalling, subjects = Recalling(self._parts), Subjects(self._parts)
         return {
-            CLOSE: Releasing(self._parts).carry_out,
+            CLOSE: Closing(self._parts).carry_out,
             RECALL: recalling.carry_out,
             NOTES: recalling.carry_out,
             REISSUE: Reissuing(self._parts).carry_out,
@@ -217,6 +219,7 @@ def stored_verdicts(job: JobRow) -> list[Verdict]:
             reason=entry["reason"],
             findings=tuple(Finding(**finding) for finding in entry["findings"]),
             assessed=entry["assessed"],
+            scores=entry.get("scores", {}),
         )
         for entry in json.loads(job.verdicts or "[]")
     ]

@@ -65,7 +65,7 @@ class StatusServer:
             case "/metrics":
                 with self._scrape:
                     self._refresh()
-                    return 200, CONTENT_TYPE_LATEST, generate_latest(self._metrics.registry)
+                    return 200, CONTENT_TYPE_LATEST, generate_latest(self._metrics)
             case "/healthz":
                 return (200, "text/plain", b"ok\n") if self._healthy() else (503, "text/plain", b"stalled\n")
             case "/readyz":

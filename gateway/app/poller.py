@@ -1,18 +1,25 @@
-"""The poller: closes quiet studies, hands intents and retention to the engine, revives what was lost."""
+"""The poller: closes quiet studies, hands intents and retention to the engine, revives what was lost.
+
+Among several processes the one that leads does that, and takes up the work of the dead; the others look after
+themselves.
+"""
 
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 import time
 
+from gateway.app.backup.contents import clear_stage
 from gateway.app.course import decide_leg
+from gateway.app.housekeeping import Leftovers, remove_candidates, take_over
+from gateway.app.lease import BEAT_S, Lease
 from gateway.app.parts import Parts
-from gateway.app.release.releases import Releasing
+from gateway.app.release.closing import Closing
+from gateway.errors import Stopping
 from gateway.flow import Engine, Leg, Next
+from gateway.flow.pause import Pause
 from gateway.observe import log, origin
-from gateway.study import FINAL_STATES, State
 
 RECONCILE_S = 30.0
 RETENTION_S = 3600.0
@@ -21,11 +28,17 @@ STALLED_S = 30.0  # silent for this long is not healthy
 
 
 class Poller:
-    """One thread. It does nothing that takes long: what does is a leg."""
+    """One thread. It does nothing that takes long: what does is a leg. `lease` is None for the only process."""
 
-    def __init__(self, parts: Parts, engine: Engine) -> None:
+    def __init__(self, parts: Parts, engine: Engine, lease: Lease | None = None) -> None:
         self._parts = parts
         self._engine = engine
+        self._lease = lease
+        self._leading = lease is None
+        self._taking_over = False  # which may take minutes, and nothing is wrong then
+        self._leftovers = Leftovers()
+        self._pause = Pause(parts.home.engine_lock)
+        self._rescued_at = float("-inf")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
         # Monotonic: a clock that is set must not make us look dead.
@@ -46,7 +59,8 @@ class Poller:
     @property
     def alive(self) -> bool:
         """The thread is there and comes round, whether it succeeds or not."""
-        return self._thread.is_alive() and time.monotonic() - self._turned_at < STALLED_S
+        stalled = time.monotonic() - self._turned_at >= STALLED_S and not self._taking_over
+        return self._thread.is_alive() and not stalled
 
     @property
     def succeeding(self) -> bool:
@@ -59,22 +73,55 @@ class Poller:
             try:
                 self.once()
                 self._succeeded_at = time.monotonic()
+            except Stopping:  # taken for dead: the process ends
+                return
             except Exception as error:  # noqa: BLE001 - thread top: the next turn tries again, /readyz tells of it
                 log("poll_failed", level=logging.ERROR, exception=origin(error))
 
     def once(self) -> None:
         """One turn."""
+        due = time.monotonic() - self._reconciled_at > RECONCILE_S
+        if due:
+            self._reconciled_at = time.monotonic()
+        if self._lease is not None and not self._leads(self._lease):
+            if due:
+                self._engine.look_after()
+            return
         self._close_studies()
         for intent in self._parts.database.open_intents(after=self._handed_on):
             self._engine.enqueue(decide_leg(intent.serial))
             self._handed_on = intent.serial
         self._retain()
         self._close_releases()
-        if time.monotonic() - self._reconciled_at > RECONCILE_S:
-            self._reconciled_at = time.monotonic()
+        if due:
             self._engine.reconcile()
             self._engine.sweep()
-            remove_candidates(self._parts)
+            clear_stage(self._parts.home)
+            with self._pause.working():
+                remove_candidates(self._parts)
+            self._leftovers.look(self._parts)
+
+    def _leads(self, lease: Lease) -> bool:
+        """Whether it is this process that leads. It begins by looking at everything that the one before had in hand."""
+        if not lease.leads():
+            self._leading = False
+            return False
+        if not self._leading:
+            log("leading")
+            self._handed_on = self._retained_hour = self._closed_night = 0
+            self._taking_over = True
+            try:
+                with self._pause.working():
+                    take_over(self._parts)
+                    remove_candidates(self._parts)
+                self._engine.reconcile()
+            finally:
+                self._turned_at, self._taking_over = time.monotonic(), False
+            self._leading = True
+        if time.monotonic() - self._rescued_at >= BEAT_S:
+            self._rescued_at = time.monotonic()
+            self._engine.rescue(lambda: [row.executor for row in self._parts.database.processes()])
+        return True
 
     def _close_studies(self) -> None:
         p = self._parts
@@ -92,7 +139,7 @@ class Poller:
     def _close_releases(self) -> None:
         night = int(time.time() // NIGHT_S)
         if night != self._closed_night:
-            for leg in Releasing(self._parts).close_tonight(time.time()):
+            for leg in Closing(self._parts).close_tonight(time.time()):
                 self._engine.enqueue(leg)
             self._closed_night = night
 
@@ -101,12 +148,3 @@ class Poller:
         if hour != self._retained_hour:
             self._engine.enqueue(Next(Leg.RETAIN, str(hour), 1))
             self._retained_hour = hour
-
-
-def remove_candidates(parts: Parts) -> None:
-    """Candidates of jobs that will never need them again; originals, key and policy make them anew."""
-    gone = FINAL_STATES - {State.HELD}
-    for folder in parts.home.work.iterdir():
-        job = parts.database.job(folder.name)
-        if job is None or job.state in gone:
-            shutil.rmtree(folder)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from gateway.app import levels
 from gateway.app.account import answers, identity
 from gateway.app.clearing import pairs_of
 from gateway.app.parts import Parts
@@ -44,6 +45,7 @@ def send(parts: Parts, job: JobRow) -> None:
         if receipt.kind in DELIVERED:
             parts.metrics.sent_bytes.labels(job.destination).inc(sizes[receipt.name])
 
+    levels.claim(parts, job, parts.policies.of(job.policy_digest))
     parts.mapper.issue(job.job_key, next(iter(files.values())))
     if parts.database.shipment(job.job_key) is None or not delivered(parts.database.receipts(job.job_key)):
         parts.database.keep_shipment(parts.workers.run(shipment_of, job.job_key, files, parts.keys.master))
@@ -73,6 +75,7 @@ def send(parts: Parts, job: JobRow) -> None:
     )
     if parts.database.change_job(job.job_key, State.CLEARED, state=State.SENT, reason="", at="", attempt=0):
         parts.metrics.decided.labels(str(State.SENT), "").inc()
+        parts.metrics.archive_seconds.observe(time.time() - job.created_at)
     log("sent", job=job.job_key, destination=job.destination, instances=len(receipts))
 
 

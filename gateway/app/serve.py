@@ -10,34 +10,35 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.app import gauges
+from gateway.app.backload.runner import Backloading
 from gateway.app.commitments import CommitmentReports
+from gateway.app.housekeeping import remove_candidates, take_over
 from gateway.app.http import StatusServer
 from gateway.app.keyring import require_keys, ring_of
+from gateway.app.lease import Lease
 from gateway.app.message.setup import channels_of
 from gateway.app.message.watch import Watch
 from gateway.app.parts import Parts
 from gateway.app.person.mapping import Mapper
-from gateway.app.person.retention import Retention
-from gateway.app.person.subjects import Subjects
 from gateway.app.person.tables import PeopleTables
-from gateway.app.person.wishes import Rights
 from gateway.app.policy.approvals import Approvals
 from gateway.app.policy.loaded import Policies
 from gateway.app.policy.registry import registry_of
-from gateway.app.poller import RECONCILE_S, Poller, remove_candidates
+from gateway.app.poller import RECONCILE_S, Poller
 from gateway.app.release.references import MODELS
-from gateway.app.release.releases import Releasing
 from gateway.app.release.sight import require_sight
+from gateway.app.roles import Served, queues_of
 from gateway.app.steps import StudySteps
 from gateway.app.workers import Workers
 from gateway.database import Database
-from gateway.database.releases import AUDITING
-from gateway.errors import EnvironmentFault, Hold, PolicyError, UsageError
+from gateway.database.releases import AUDITING, ESCALATING
+from gateway.errors import EnvironmentFault, PolicyError, Stopping, UsageError
 from gateway.flow import Engine, Next
 from gateway.ledger import Ledger
 from gateway.observe import Metrics, log, origin
+from gateway.process_settings import ALL, RECEIVE, WEB, WORK_CPU, WORK_GPU
 from gateway.pseudonyms import Keys, master_key
-from gateway.receive import Receiver
+from gateway.receive import receiver_of
 from gateway.settings import Home, Settings
 from gateway.spool import Spool
 
@@ -64,29 +65,42 @@ def wire(home: Home, settings: Settings) -> Parts:
         ledger=Ledger(home.ledger, keys.ledger),
         metrics=Metrics(),
         policies=policies,
-        workers=Workers(settings.workers),
+        workers=Workers(settings.workers, memory_bytes=settings.worker_memory_bytes),
         mapper=Mapper(keys, ring, database, PeopleTables(settings.policies, keys, settings.lookup_urls)),
     )
 
 
 class Gateway:
-    """Receiver, engine, poller, watch and status page over one home."""
+    """Receiver, engine, poller, watch, review page and status over one home: all of it, or what the roles name.
+
+    Among several processes (PostgreSQL) a lease says who is there and who leads.
+    """
 
     def __init__(self, home: Home, settings: Settings) -> None:
+        if WEB in settings.roles and settings.review_port is None:
+            raise UsageError("the role web is the review page, and it has no port; set DEID_REVIEW_PORT")
         self.parts = wire(home, settings)
         p = self.parts
+        self.lease = Lease(Database(settings.database_url), home, settings.roles) if settings.clustered else None
+        leads = self.lease.leads if self.lease is not None else lambda: True
         self.steps = StudySteps(p)
+        self.works = settings.plays(WORK_CPU, WORK_GPU)
         self.engine = Engine(
             steps=self.steps,
             pending=self._pending,
             store_url=settings.database_url or f"sqlite:///{home.engine_database}",
             lock=home.engine_lock,
+            executor_id=self.lease.executor if self.lease is not None else "",
+            queues=queues_of(settings),
         )
-        self.poller = Poller(p, self.engine)
-        self.watch = Watch(p, channels_of(settings))
-        self.receiver = Receiver(settings=settings, spool=p.spool, database=p.database, keys=p.keys, metrics=p.metrics)
+        self.poller = Poller(p, self.engine, self.lease)
+        self.watch = Watch(p, channels_of(settings), leads)
+        self.receiver = receiver_of(
+            settings=settings, spool=p.spool, database=p.database, keys=p.keys, metrics=p.metrics
+        )
         self.stow = self._stow_receiver()
-        self.commitments = CommitmentReports(p) if settings.commitment != "off" else None
+        self.commitments = CommitmentReports(p, leads) if settings.commitment != "off" else None
+        self.backload = Backloading(p, leads)
         self.review = self._review_page()
         self.status = StatusServer(
             host=settings.http_host,
@@ -98,28 +112,27 @@ class Gateway:
         )
 
     def start(self) -> None:
-        """Engine first (it holds the lock on the home), then the sweep, then the doors open.
+        """Engine first (it holds the lock on the home), then what a restart asks for, then the doors open.
 
         Raises EnvironmentFault when the home is taken, a port is in use, the ledger is damaged, or the gate is blind.
         """
-        p = self.parts
+        p, swept = self.parts, 0
         try:
-            require_sight(p.policies.current.policies.values(), p.workers, p.home.root)
-            self.engine.start(workers=p.settings.workers)
-            Releasing(p).take_in()
-            p.ledger.append("started", f"started/{time.time_ns()}", policies=self._policy_digests())
-            self._after_restore()
-            swept = p.spool.sweep(p.database.spooled_names())
-            remove_candidates(p)
-            self.receiver.start()
-            if self.stow is not None:
-                self.stow.start()
-            if self.commitments is not None:
-                self.commitments.start()
-            self.poller.start()
-            self.watch.start()
-            if self.review is not None:
-                self.review.start()
+            if self.works:
+                require_sight(p.policies.current.policies.values(), p.workers, p.home.root)
+            if self.lease is not None:
+                self.lease.take()
+                p.database.executor = self.lease.executor
+            if self.works:
+                self.engine.start(workers=p.settings.workers)
+            roles = {} if p.settings.roles == (ALL,) else {"roles": list(p.settings.roles)}
+            p.ledger.append("started", f"started/{time.time_ns()}", policies=self._policy_digests(), **roles)
+            if self.lease is None:  # else the one that leads does it, beside receivers that are at work
+                take_over(p)
+                swept = p.spool.sweep(p.database.spooled_names())
+                remove_candidates(p)
+            for served in self._served().values():
+                served.start()
             self.status.start()
         except BaseException:
             self.stop()
@@ -128,32 +141,31 @@ class Gateway:
 
     def stop(self) -> None:
         """Close the doors, let running legs end, let go of everything. What is unfinished goes on at the next start."""
-        if self.review is not None:
-            self.review.stop()
-        self.receiver.stop()
-        if self.stow is not None:
-            self.stow.stop()
-        if self.commitments is not None:
-            self.commitments.stop()
-        self.poller.stop()
-        self.watch.stop()
+        for served in self._served().values():
+            served.stop()
+        if self.lease is not None and self.lease.lost:
+            self.parts.workers.close()  # others have this work: nobody waits for it here
         self.engine.stop()
         self.parts.workers.close()
         self.status.stop()
+        if self.lease is not None:
+            self.lease.release()
         self.parts.database.close()
         log("stopped")
 
-    def _after_restore(self) -> None:
-        """Before anything is taken in: what people asked for and what was removed holds also in a restored home. The
-        spool's sweep, which comes next, sees to originals.
-        """
-        p = self.parts
-        Rights(p.database, p.ledger, p.keys).restore_from_ledger()
-        Retention(p).forget_restored()
-        try:
-            Subjects(p).enforce(everything=True)
-        except Hold as error:  # a merge table cannot be read: intake holds for that as well
-            log("not_enforced", level=logging.WARNING, reason=error.reason, at=error.at)
+    def _served(self) -> dict[str, Served]:
+        """The parts that this process runs, in the order of their starts."""
+        of_roles: tuple[tuple[str, tuple[str, ...], Served | None], ...] = (
+            ("receiver", (RECEIVE,), self.receiver),
+            ("stow", (RECEIVE,), self.stow),
+            ("commitments", (WORK_CPU,), self.commitments),
+            ("backload", (WORK_CPU,), self.backload),
+            ("poller", (WORK_CPU, WORK_GPU), self.poller),
+            ("watch", (WORK_CPU,), self.watch),
+            ("review", (WEB,), self.review),
+        )
+        plays = self.parts.settings.plays
+        return {name: part for name, roles, part in of_roles if part is not None and plays(*roles)}
 
     def reload_policies(self) -> bool:
         """Load policies, routes and destinations again (SIGHUP). Faults leave the present ones in force."""
@@ -175,17 +187,22 @@ class Gateway:
 
     def healthy(self) -> bool:
         """False when a thread without which nothing moves has died: the process should end and be started again."""
-        pages = all(page is None or page.alive for page in (self.review, self.stow, self.commitments))
-        return self.poller.alive and self.engine.alive and self.receiver.alive and self.watch.alive and pages
+        standing = self.lease is None or self.lease.alive
+        works = self.engine.alive or not self.works
+        return standing and works and all(served.alive for served in self._served().values())
 
     def checks(self) -> Mapping[str, bool]:
         """Which part is well; ready when all are. Trouble in here is the machine's, and a restart would not mend it."""
         p = self.parts
+        parts = {name: served.alive for name, served in self._served().items()}
+        if "receiver" in parts:
+            parts["receiver"] = self.receiver.ready
+        if self.works:
+            parts |= {"engine": self.engine.alive, "poller": self.poller.succeeding}
+        if self.lease is not None:
+            parts["lease"] = self.lease.alive
         return {
-            "receiver": self.receiver.alive,
-            "engine": self.engine.alive,
-            "poller": self.poller.succeeding,
-            "watch": self.watch.alive,
+            **parts,
             "disk": _well(lambda: p.spool.free_bytes() >= p.settings.min_free_bytes),
             "database": _well(lambda: p.database.study("", 0) is None),
             "ledger": _well(lambda: len(p.ledger) > 0),
@@ -202,7 +219,7 @@ class Gateway:
             database.studies_in("received")
             or database.unfinished_jobs()
             or database.open_intents()
-            or database.releases_in(AUDITING)
+            or database.releases_in(AUDITING, ESCALATING)
         )
 
     def _stow_receiver(self) -> StowReceiver | None:
@@ -233,5 +250,5 @@ class Gateway:
 def _well(look: Callable[[], bool]) -> bool:
     try:
         return look()
-    except (SQLAlchemyError, OSError, EnvironmentFault):
+    except (SQLAlchemyError, OSError, EnvironmentFault, Stopping):
         return False

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.app.levels import level_told
+from gateway.app.policy.loaded import restore
+from gateway.app.routing.echo import destinations_of
+from gateway.app.routing.openings import Opening, Openings
 from gateway.app.waiting import batches
 from gateway.database import Database
-from gateway.errors import EnvironmentFault
+from gateway.errors import EnvironmentFault, Hold, PolicyError
+from gateway.flow.lock import is_taken
 from gateway.ledger import Ledger
+from gateway.policy import Destination
 from gateway.pseudonyms import Keys, master_key
 from gateway.settings import Home, Settings
 from gateway.spool import Spool
@@ -19,7 +24,9 @@ from gateway.study import State
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`jobs` maps (state, reason) to how many; `ledger_fault` is "" for a sound one."""
+    """`jobs` maps (state, reason) to how many, `levels` (policy, level) to studies that leave at it. `ledger_fault` is
+    "" for a sound one.
+    """
 
     running: bool
     jobs: dict[tuple[str, str], int]
@@ -29,34 +36,39 @@ class Status:
     free_bytes: int
     ledger_lines: int
     ledger_fault: str
+    levels: dict[tuple[str, str], int] = field(default_factory=dict)
+    destinations: tuple[Opening, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         jobs = [{"state": s, "reason": r, "jobs": n} for (s, r), n in sorted(self.jobs.items())]
         return {
             "running": self.running,
             "jobs": jobs,
+            "levels": [{"policy": p, "level": level, "studies": n} for (p, level), n in self.levels.items()],
             "receiving": self.receiving,
             "held_before_routing": self.held_before_routing,
             "held_by_scrub": self.held_batches,
             "free_bytes": self.free_bytes,
             "ledger_lines": self.ledger_lines,
             "ledger_fault": self.ledger_fault,
+            "destinations": [
+                {"destination": one.destination, "state": one.state, "waiting": one.waiting}
+                for one in self.destinations
+            ],
         }
 
 
 def is_locked(home: Home) -> bool:
     """True when an engine process has this home."""
-    if not home.engine_lock.exists():
-        return False
-    handle = os.open(home.engine_lock, os.O_RDONLY)
+    return is_taken(home.engine_lock)
+
+
+def _destinations(settings: Settings) -> Mapping[str, Destination]:
+    """Those of the file; while it has faults, none: `policy check` tells them, and the gateway keeps what it has."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(handle)
+        return destinations_of(settings.policies)
+    except PolicyError:
+        return {}
 
 
 def read_status(home: Home, settings: Settings) -> Status:
@@ -77,6 +89,22 @@ def read_status(home: Home, settings: Settings) -> Status:
             free_bytes=Spool(home.spool).free_bytes(),
             ledger_lines=lines,
             ledger_fault=fault,
+            destinations=tuple(Openings(database, _destinations(settings)).all(database.cleared_by_destination())),
+            levels=_levels(home, database),
         )
     finally:
         database.close()
+
+
+def _levels(home: Home, database: Database) -> dict[tuple[str, str], int]:
+    """Of policies that have levels and that this build can read."""
+    found: dict[tuple[str, str], int] = {}
+    for (name, digest, number), count in sorted(database.cleared_levels().items()):
+        try:
+            policy = restore((home.policy_snapshots / f"{digest}.json").read_text("utf-8"), digest)
+        except (OSError, UnicodeDecodeError, Hold):
+            continue
+        if policy.escalate is not None:
+            key = (name, level_told(policy, number))
+            found[key] = found.get(key, 0) + count
+    return found

@@ -7,6 +7,7 @@ the leg with the same inputs, and the same end.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from gateway.app import clearing, course
 from gateway.app.account import answers, identity, stored
@@ -20,6 +21,7 @@ from gateway.app.person.subjects import Subjects
 from gateway.app.recall import recalls
 from gateway.app.recall.recalls import Recalling
 from gateway.app.release.releases import Releasing
+from gateway.app.routing.openings import Openings, rank_of
 from gateway.app.sending import send
 from gateway.database import JobRow
 from gateway.errors import REASONS, Hold, Refuse, StudyError
@@ -60,7 +62,7 @@ class StudySteps:
         if job.state == State.SCRUBBED:
             self._subjects.require_consent(job)
             clearing.gate(self.parts, job)
-        return next_leg(self._job(job_key))
+        return (*next_leg(self._job(job_key)), *self._releasing.audit_again(job_key))
 
     def forward(self, job_key: str) -> tuple[Next, ...]:
         job = self._job(job_key)
@@ -125,6 +127,8 @@ class StudySteps:
         if job is None or job.state in FINAL_STATES or job.round != task.round:
             return  # the leg had done its work before something else failed
         facts: dict[str, object] = {"reason": error.reason, "at": error.at, "stage": str(task.leg), **stored(job)}
+        if job.level:
+            facts["attempt"] = job.level + 1
         if task.leg == Leg.FORWARD:
             facts["receipts"] = answers(p.database.receipts(job.job_key).values())
         p.ledger.append(str(state), f"{state}/{job.job_key}/r{job.round}", **identity(job), **facts)
@@ -141,6 +145,29 @@ class StudySteps:
             return row.destination if row is not None else "none"
         job = self.parts.database.job(task.key)
         return job.destination if job is not None else "none"
+
+    def is_learned(self, task: Next) -> bool:
+        match task.leg:
+            case Leg.SCRUB | Leg.GATE:
+                job = self.parts.database.job(task.key)
+                return job is not None and self.parts.policies.is_learned(job.policy_digest)
+            case Leg.RELEASE:
+                release = self.parts.database.release(int(task.key))
+                return release is not None and self.parts.policies.is_learned(release.policy_digest)
+        return False
+
+    def rank(self, task: Next) -> int:
+        job = self.parts.database.job(task.key) if task.leg in {Leg.SCRUB, Leg.GATE, Leg.FORWARD} else None
+        return self._rank(task.leg, job.route if job is not None else "")
+
+    def _rank(self, leg: Leg, route: str) -> int:
+        return rank_of(leg, route, self.parts.policies.current.routes)
+
+    def is_open(self, task: Next) -> bool:
+        return self._openings().lets(task, self.lane(task))
+
+    def _openings(self) -> Openings:
+        return Openings(self.parts.database, self.parts.policies.current.destinations)
 
     def pause_s(self, tries: int) -> float:
         settings = self.parts.settings
@@ -160,7 +187,9 @@ class StudySteps:
 
     def pending(self, *, older_than_s: float = 0.0) -> list[Next]:
         """Every leg that our tables say is due, for a restart and for the reconciler."""
-        return course.pending(self.parts.database, older_than_s=older_than_s)
+        self._releasing.take_back()
+        lets, rank = self._openings().lets, partial(self._rank, Leg.SCRUB)
+        return course.pending(self.parts.database, lets, rank, older_than_s=older_than_s)
 
     def _job(self, job_key: str) -> JobRow:
         job = self.parts.database.job(job_key)

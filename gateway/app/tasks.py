@@ -10,6 +10,7 @@ import pydicom
 
 from gateway.app.policy.loaded import restore
 from gateway.app.release.references import MODELS, References, read_members
+from gateway.app.workers import settle
 from gateway.database import MemberRow
 from gateway.durable import PART, publish, sync_file
 from gateway.errors import Drop, Hold
@@ -40,6 +41,7 @@ def scrub_instance(source: Path, target: Path, snapshot: str, pseudonyms: Pseudo
         step = scrub_file(source, part, policy=header, pseudonyms=pseudonyms, overlay_bits=clears_bits)
     except Drop as drop:
         return Step("header", STAGE_VERSION, {"dropped": 1}, dropped=drop.reason)
+    settle()
     sync_file(part)
     publish(part, target)
     return step
@@ -53,11 +55,19 @@ def series_of(candidate: Path) -> str:
 
 
 def run_pixel_stage(
-    name: str, group: Sequence[Instance], snapshot: str, seed: bytes, store: Path, models: Path | None = None
+    name: str,
+    group: Sequence[Instance],
+    snapshot: str,
+    seed: bytes,
+    store: Path,
+    models: Path | None = None,
+    level: float | None = None,
+    *,
+    follow_up: bool = False,
 ) -> list[Step]:
     """One pixel stage of the policy on the instances that it sees together. Raises Hold."""
     policy = policy_of(snapshot)
-    return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed, models), store)
+    return run_stage(name, dict(policy.pixels)[name], group, Work(policy, seed, models, level, follow_up), store)
 
 
 def run_drawn_boxes(
@@ -81,8 +91,11 @@ def judge_job(
     destination: str,
     seal_key: bytes,
     models: Path | None = None,
+    look: int = 1,
 ) -> Judgement:
-    """The gate on one job. `models` is a folder of cards of the site's own. Raises Hold."""
+    """The gate on one job. `models` is a folder of cards of the site's own; `look` counts how often the study was made.
+    Raises Hold.
+    """
     return judge(
         pairs,
         policy=policy_of(snapshot),
@@ -90,14 +103,21 @@ def judge_job(
         destination=destination,
         seal_key=seal_key,
         folders=folders_of(models),
+        look=look,
     )
 
 
 def judge_member(
-    pairs: Sequence[Pair], snapshot: str, job_key: str, destination: str, seal_key: bytes, references: References
+    pairs: Sequence[Pair],
+    snapshot: str,
+    job_key: str,
+    destination: str,
+    seal_key: bytes,
+    references: References,
+    look: int = 1,
 ) -> tuple[Judgement, dict[str, dict[str, str]]]:
     """The gate on a job that a release will be judged with, and what the release needs of it. Raises Hold."""
-    judgement = judge_job(pairs, snapshot, job_key, destination, seal_key, references.models)
+    judgement = judge_job(pairs, snapshot, job_key, destination, seal_key, references.models, look)
     if judgement.clearance is None:
         return judgement, {}
     return judgement, embed_member(pairs, snapshot, references)

@@ -12,6 +12,7 @@ from gateway.database import Database
 from gateway.errors import EnvironmentFault
 from gateway.flow import run_leg
 from gateway.flow.lock import StoreLock
+from gateway.flow.pause import Pause
 from gateway.settings import Home, Settings
 
 POLL_S = 0.1
@@ -41,7 +42,7 @@ def outcome_of(home: Home, settings: Settings, serial: int, *, wait_s: float) ->
 def _carry_out(home: Home, settings: Settings, serial: int) -> None:
     parts = wire(home, settings)
     try:
-        run_leg(StudySteps(parts), decide_leg(serial))
+        run_leg(StudySteps(parts), decide_leg(serial), Pause(home.engine_lock).working())
     finally:
         parts.workers.close()
         parts.database.close()

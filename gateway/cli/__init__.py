@@ -13,7 +13,12 @@ import typer
 
 from gateway.cli import (
     audit,
+    backload,
+    backup,
+    calibrate,
+    database,
     demo,
+    destination,
     embeddings,
     gateway_commands,
     held,
@@ -74,6 +79,8 @@ for command in (
     scrub.scrub,
     gateway_commands.status,
     gateway_commands.settings,
+    backup.backup,
+    backup.restore,
 ):
     app.command()(command)
 app.add_typer(policy.app, name="policy")
@@ -85,15 +92,19 @@ app.add_typer(recall.app, name="recall")
 app.add_typer(subject.app, name="subject")
 app.add_typer(retention.app, name="retention")
 app.add_typer(route.app, name="route")
+app.add_typer(destination.app, name="destination")
+app.add_typer(backload.app, name="backload")
 app.add_typer(keys.app, name="keys")
 app.add_typer(review.app, name="review")
 app.add_typer(vault.app, name="vault")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(database.app, name="database")
 app.add_typer(notify.app, name="notify")
 app.add_typer(text.app, name="text")
 app.add_typer(models.app, name="models")
 app.add_typer(learn.app, name="learn")
 app.command()(train.train)
+app.command()(calibrate.calibrate)
 app.add_typer(audit.app, name="audit")
 app.add_typer(embeddings.app, name="embeddings")
 app.command(name="cohort-hash")(gateway_commands.cohort_hash)

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from gateway.cli.homes import HomeOption, made_home, named_home, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
 from gateway.errors import EnvironmentFault, UsageError
+from gateway.process_settings import RECEIVE, WEB
 from gateway.settings import Home, Settings
 
 _MAY_LIE_THERE = frozenset({"lost+found"})  # a fresh volume is empty but for this and hidden files
@@ -46,7 +47,18 @@ def init(
     return 0
 
 
-def serve(home: HomeOption = None) -> int:
+def serve(
+    home: HomeOption = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="What this process does: receive, work-cpu, work-gpu, web (several times) or all; else DEID_ROLES. "
+            "All but `all` need PostgreSQL.",
+        ),
+    ] = None,
+) -> int:
     """Run the gateway until it is told to stop (SIGTERM, Ctrl-C). SIGHUP loads policies and routes again.
 
     Logs go to stderr as JSON lines. `deid-gateway settings` lists what can be set.
@@ -55,7 +67,7 @@ def serve(home: HomeOption = None) -> int:
     from gateway.observe import start_logging
 
     place = made_home(home)
-    values = settings_of(place)
+    values = settings_of(place, **({"roles": ",".join(role)} if role else {}))
     start_logging()
     stop, reload = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,7 +76,8 @@ def serve(home: HomeOption = None) -> int:
     gateway = Gateway(place, values)
     gateway.start()
     try:
-        _announce(values, gateway.receiver.port, gateway.status.port, gateway.review.url if gateway.review else "")
+        review_url = gateway.review.url if gateway.review and values.plays(WEB) else ""
+        _announce(values, gateway.receiver.port, gateway.status.port, review_url)
         while not stop.wait(0.5):
             if reload.is_set():
                 reload.clear()
@@ -77,12 +90,12 @@ def serve(home: HomeOption = None) -> int:
 
 
 def _announce(values: Settings, dicom_port: int, http_port: int, review_url: str) -> None:
-    say(
-        f"DICOM: {values.ae_title}@{values.dicom_host}:{dicom_port}, metrics: http://{values.http_host}:{http_port}/metrics"
-    )
+    if values.plays(RECEIVE):
+        say(f"DICOM: {values.ae_title}@{values.dicom_host}:{dicom_port}")
+    say(f"metrics: http://{values.http_host}:{http_port}/metrics")
     if review_url:
         say(f"review page: {review_url}")
-    if not values.allowed_peers:
+    if values.plays(RECEIVE) and not values.allowed_peers:
         say("nobody may send yet: set DEID_ALLOWED_PEERS, for example to PACS@10.0.0.7")
     sys.stdout.flush()
 
@@ -104,8 +117,13 @@ def status(home: HomeOption = None, json: JsonOption = False) -> int:
             table("Jobs", ["state", "reason", "jobs"], [(s, r, n) for (s, r), n in sorted(report.jobs.items())])
         else:
             say("jobs: none yet")
+        if report.levels:
+            table("Levels", ["policy", "level", "studies"], [(p, v, n) for (p, v), n in report.levels.items()])
         say(f"receiving now: {report.receiving}; held before routing: {report.held_before_routing}")
         say(f"held by scrub: {report.held_batches}")
+        for one in report.destinations:
+            if one.state != "open":
+                say(f"{one.destination} is {one.state}; studies that wait for it: {one.waiting}")
         say(f"free where the spool lies: {report.free_bytes / 2**30:.1f} GiB; ledger: {report.ledger_lines} lines")
     if report.ledger_fault:
         raise EnvironmentFault(report.ledger_fault)

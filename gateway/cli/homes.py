@@ -37,6 +37,6 @@ def made_home(given: Path | None) -> Home:
     return home
 
 
-def settings_of(home: Home | None) -> Settings:
+def settings_of(home: Home | None, **overrides: object) -> Settings:
     """Settings of the environment and, where a home is named, of its .env. Raises UsageError."""
-    return load_settings(home.root if home is not None else _NO_FOLDER)
+    return load_settings(home.root if home is not None else _NO_FOLDER, **overrides)

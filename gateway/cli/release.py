@@ -73,7 +73,7 @@ def close(
     name: NameArgument, by: ActorOption, reason: ReasonOption, home: HomeOption = None, json: JsonOption = False
 ) -> int:
     """Judge a release now. It is cleared as a whole, or blocked with the reason; see `release show`."""
-    from gateway.app.release.releases import CLOSE, DONE
+    from gateway.app.release.closing import CLOSE, DONE
     from gateway.app.status import is_locked
 
     by, reason = worded(by, reason)

@@ -8,6 +8,8 @@ from gateway.database.arrivals import NewInstance
 from gateway.database.connection import Database
 from gateway.database.job import Intent, Job, JobRow
 from gateway.database.mappings import Mapped
+from gateway.database.pauses import Pause
+from gateway.database.processes import ProcessRow
 from gateway.database.promises import Promise
 from gateway.database.recalls import RecalledRow, RecallRow, Shipment
 from gateway.database.release_members import MemberRow
@@ -30,6 +32,8 @@ __all__ = [
     "NewInstance",
     "NewMember",
     "OptedOut",
+    "Pause",
+    "ProcessRow",
     "Promise",
     "RecallRow",
     "RecalledRow",

@@ -78,6 +78,20 @@ class Mappings:
         with self.transaction() as connection:
             return _of_work(connection, work_key)
 
+    def is_follow_up(self, work_key: str) -> bool:
+        """Whether another study of the same person, in the same project, left before anything of this one did."""
+        with self.transaction() as connection:
+            work = _of_work(connection, work_key)
+            if work is None:
+                return False
+            here = mapped.c.project == work.project
+            own = select(func.min(mapped.c.issued_at)).where(here, mapped.c.study_key == work.study_key)
+            others = select(func.min(mapped.c.issued_at)).where(
+                here, mapped.c.person_key == work.person_key, mapped.c.study_key != work.study_key
+            )
+            left, first = connection.execute(own).scalar(), connection.execute(others).scalar()
+            return first is not None and (left is None or first < left)
+
     def issue(self, work_key: str, pseudonym_key: str) -> str:
         """Note that a piece of work is about to leave under this pseudonym; "" or the reason code why it may not.
 

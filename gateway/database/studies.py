@@ -60,7 +60,7 @@ class Studies:
         """Close every open generation that is quiet, too old, or has all that it expects. Returns (key, generation).
 
         While an earlier generation is not decided, the next one stays open: what is a duplicate or a conflict is known
-        only then.
+        only then. What arrived at a time that is still to come, before the clock was set back, counts as just arrived.
         """
         now = time.time()
         earlier = studies.alias("earlier")
@@ -70,6 +70,9 @@ class Studies:
             earlier.c.state == "received",
         )
         with self.transaction() as connection:
+            for moment in (studies.c.first_at, studies.c.last_at):
+                ahead = and_(studies.c.closed_at.is_(None), moment > now)
+                connection.execute(update(studies).where(ahead).values({moment: now}))
             due = or_(studies.c.last_at <= now - quiet_s, studies.c.first_at <= now - forced_s)
             if use_expected:
                 arrived = (

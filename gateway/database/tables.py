@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
-SCHEMA_VERSION = 2  # what each step adds: migrations.py
+SCHEMA_VERSION = 3  # what each step adds: migrations.py
 
 metadata = MetaData()
 _Serial = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows only in a column declared INTEGER
@@ -62,6 +62,7 @@ jobs = Table(
     Column("destination", String(128), nullable=False),
     Column("subject", String(64), nullable=False, default=""),  # pseudonymous Patient ID within the project
     Column("issue", Integer, nullable=False, default=1, server_default="1"),  # enters instance and series UIDs
+    Column("level", Integer, nullable=False, default=0, server_default="0"),  # of the policy's `escalate`, from 0
     Column("state", String(32), nullable=False),
     Column("reason", String(64), nullable=False, default=""),
     Column("at", String(256), nullable=False, default=""),  # tag path or our file name
@@ -113,6 +114,17 @@ intents = Table(
     Column("created_at", Float, nullable=False),
     Column("done_at", Float),
     Column("outcome", String(128), nullable=False, default=""),
+)
+
+# Processes that share this database: who is there, and when each was last heard of, by the clock of the database.
+processes = Table(
+    "processes",
+    metadata,
+    Column("executor", String(32), primary_key=True),  # new at every start
+    Column("roles", String(64), nullable=False),
+    Column("machine", String(64), nullable=False),  # whose kernel it runs on
+    Column("entered_at", Float, nullable=False),
+    Column("beat_at", Float, nullable=False),
 )
 
 # Which key of the ring a person of a project was first mapped with; it stays through every rotation.
@@ -200,6 +212,18 @@ shipments = Table(
     Column("sealed_pseudonym", Text, nullable=False),
     Column("study_uid", String(64), nullable=False),
     Column("series", Text, nullable=False),  # JSON: name of an instance -> new Series Instance UID
+)
+
+# At which level of `escalate` a study leaves: written before the first of it does, and what follows keeps to it.
+levels = Table(
+    "levels",
+    metadata,
+    Column("project", String(128), primary_key=True),
+    Column("study_key", String(64), primary_key=True),
+    Column("issue", Integer, primary_key=True),
+    Column("policy_digest", String(64), nullable=False),
+    Column("level", Integer, nullable=False),
+    Column("since", Float, nullable=False),
 )
 
 # What somebody asked receivers to give up, and each job of it.

@@ -1,19 +1,19 @@
 """The engine: DBOS, held small (gateway/decisions.md; conditions measured in engine.md are numbered in comments).
 
-One engine process per store, fixed workflow ids, JSON only, opaque keys as arguments, short legs. Our tables are the
-truth: at every start, and now and then, unfinished work is enqueued again under fixed ids, which does nothing where the
-engine still has it.
+Fixed workflow ids, JSON only, opaque keys as arguments, short legs. Our tables are the truth: at every start, and now
+and then, unfinished work is enqueued again under fixed ids, which does nothing where the engine still has it. An
+embedded store has one engine process. Those that share a store have executor ids of their own, serve the queues of
+their roles, and one of them takes up the work of the dead.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +24,20 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.errors import EnvironmentFault
 from gateway.flow.compact import compact_store
-from gateway.flow.legs import Leg, Next, Steps, run_leg
+from gateway.flow.legs import MACHINE_PAUSE_S, Leg, Next, Steps, run_leg
 from gateway.flow.lock import StoreLock
+from gateway.flow.pause import Pause
+from gateway.flow.queues import CPU, EMBEDDED, GPU, NET, QUEUES, open_queues
 from gateway.observe import log, origin, silence_libraries
 
 APPLICATION_VERSION = "deid-gateway-1"  # condition 2: pinned, or an upgrade strands what is queued
 WORKFLOW = "leg"  # condition 2: explicit, never reused for something else
-CPU, NET, DECISIONS = "cpu", "net", "decisions"
-QUEUES = {  # condition 6
-    Leg.INTAKE: CPU,
-    Leg.SCRUB: CPU,
-    Leg.GATE: CPU,
-    Leg.FORWARD: NET,
-    Leg.DECIDE: DECISIONS,
-    Leg.RETAIN: DECISIONS,
-    Leg.RELEASE: CPU,
-    Leg.RECALL: NET,
-}
 UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
 FINISHED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 KEEP_FINISHED_S = 24 * 3600.0  # condition 9: retention is ours
 SWEEP_AT_ONCE = 500
-QUEUE_POLL_S = 0.2
-SENDING, SENDING_PER_LANE = 32, 4
+MANY_TRIES = 30  # after so many a pause has grown as long as it will
+RECONCILING_S = 10.0
 STARTING_S = 15.0  # after this the threads that take up work must be there
 
 
@@ -56,16 +47,29 @@ def _no_pickle(*_arguments: object) -> Any:
 
 
 class Engine:
-    """Owns DBOS in this process. `steps` does the work; `pending` lists what our tables say is unfinished."""
+    """Owns DBOS in this process. `steps` does the work; `pending` lists what our tables say is unfinished.
+
+    `executor_id`: the name of this process among those that share the store, "" where it is the only one.
+    """
 
     def __init__(
-        self, *, steps: Steps, pending: Callable[[], list[Next]], store_url: str, lock: Path, executor_id: str = "local"
+        self,
+        *,
+        steps: Steps,
+        pending: Callable[[], list[Next]],
+        store_url: str,
+        lock: Path,
+        executor_id: str = "",
+        queues: Sequence[str] = EMBEDDED,
     ) -> None:
         self._steps = steps
         self._pending = pending
         self._store_url = store_url
-        self._executor_id = executor_id  # condition 3
-        self._lock = StoreLock(lock, store_url)
+        self._shared = bool(executor_id)
+        self._executor_id = executor_id or "local"  # condition 3
+        self._queues = tuple(queues)
+        self._lock = StoreLock(lock, store_url, shared=self._shared)
+        self._pause = Pause(lock)
         self._started_at: float | None = None
         self._running: set[str] = set()  # workflow ids of the legs that this process is at
         self._stranded: set[str] = set()
@@ -77,18 +81,20 @@ class Engine:
         if self._started_at is None:
             return False
         names = {thread.name for thread in threading.enumerate()}
-        there = {f"queue-worker-{queue}" for queue in (CPU, NET, DECISIONS)} <= names
+        there = {f"queue-worker-{queue}" for queue in self._queues} <= names
         return there or time.monotonic() - self._started_at < STARTING_S
 
     def start(self, *, workers: int) -> None:
-        """Lock, recover, and take up work. Raises EnvironmentFault when another process has this store, or when it
-        cannot be opened.
+        """Lock, recover, and take up work; those that share a store leave it to the one that leads to `reconcile`.
+
+        Raises EnvironmentFault when another process has this store, or when it cannot be opened.
         """
         self._lock.take()
         try:
             self._started_at = time.monotonic()
             self._launch(max(1, workers))
-            self.reconcile()
+            if not self._shared:
+                self.reconcile()
         except (SQLAlchemyError, DBOSException, OSError) as error:
             self.stop(timeout_s=0)
             raise EnvironmentFault(
@@ -112,23 +118,52 @@ class Engine:
     def enqueue(self, task: Next) -> None:
         """Enqueue one leg under its fixed id; enqueuing it again changes nothing."""
         queue = QUEUES[task.leg]
+        if self._shared and queue == CPU and self._steps.is_learned(task):
+            queue = GPU
         lane = self._steps.lane(task) if queue == NET else None
-        options = SetEnqueueOptions(delay_seconds=task.delay_s or None, queue_partition_key=lane)
+        options = SetEnqueueOptions(
+            delay_seconds=task.delay_s or None, queue_partition_key=lane, priority=self._steps.rank(task)
+        )
         arguments = (str(task.leg), task.key, task.round, task.attempt, task.generation, task.tries)
         with SetWorkflowID(task.workflow_id), options:
             DBOS.enqueue_workflow(queue, self._workflow, *arguments)
 
-    def reconcile(self) -> int:
-        """Enqueue whatever our tables say is unfinished and the engine does not hold. Returns how many."""
+    def look_after(self) -> None:
+        """What every process does for itself now and then: keep the lock, and resume what a failing store left behind.
+        Raises EnvironmentFault when the lock is lost.
+        """
         try:
             self._lock.keep()
         except EnvironmentFault:
             self._started_at = None  # somebody else may be at work on this store: the process must end
             raise
         self._resume_stranded()
+
+    def rescue(self, alive: Callable[[], Collection[str]]) -> int:
+        """Queue again what was running in processes that are dead (condition 3). Returns how many processes.
+
+        `alive` is asked after the look into the store: whoever is in the store is among the living by then, or dead.
+        """
+        at_work = {str(workflow.executor_id) for workflow in _list(status="PENDING", name=WORKFLOW)}
+        dead = sorted(at_work - set(alive())) if at_work else []
+        if dead:
+            # `resume_workflow` does not ask who has the workflow: it would take it from whoever was quicker than we.
+            DBOS._recover_pending_workflows(dead)  # noqa: SLF001
+            log("rescued", count=len(dead))
+        return len(dead)
+
+    def reconcile(self) -> int:
+        """Enqueue whatever our tables say is unfinished and the engine does not hold. Returns how many.
+
+        When it is much (the night's studies, as a destination opens) the rest comes the next time.
+        """
+        self.look_after()
+        self._hasten()
         held = {_prefix(workflow.workflow_id) for workflow in _list(status=list(UNFINISHED))}
-        count = 0
+        count, until = 0, time.monotonic() + RECONCILING_S
         for task in self._pending():
+            if time.monotonic() > until:
+                break
             if task.prefix in held:
                 continue
             known = _list(workflow_id_prefix=task.prefix)
@@ -165,6 +200,14 @@ class Engine:
             DBOS.resume_workflow(workflow_id, queue_name=pending[workflow_id])
         self._stranded = idle - self._stranded
 
+    def _hasten(self) -> None:
+        """A clock that was set back leaves pauses that end at the old time: no pause is that long, so it ends now."""
+        latest_ms = 1000 * (time.time() + max(self._steps.pause_s(MANY_TRIES), MACHINE_PAUSE_S))
+        for workflow in _list(status="DELAYED", name=WORKFLOW):
+            if (workflow.delay_until_epoch_ms or 0) > latest_ms:
+                log("leg_hastened", stage=workflow.workflow_id.partition("/")[0])
+                DBOS.set_workflow_delay(workflow.workflow_id, delay_seconds=0)
+
     def _launch(self, workers: int) -> None:
         DefaultSerializer.serialize = _no_pickle  # type: ignore[method-assign,assignment]
         DefaultSerializer.deserialize = _no_pickle  # type: ignore[method-assign,assignment]
@@ -181,18 +224,16 @@ class Engine:
         DBOS(config=config)
         silence_libraries()  # DBOS has just given itself a handler that prints texts
         self._register()
+        DBOS.listen_queues(self._queues)
         DBOS.launch()
-        register = partial(DBOS.register_queue, polling_interval_sec=QUEUE_POLL_S)
-        # Legs wait for the process pool; some more than it has processes keep it busy from one poll to the next.
-        register(CPU, worker_concurrency=2 * workers + 2)
-        register(NET, worker_concurrency=SENDING, partition_worker_concurrency=SENDING_PER_LANE)
-        register(DECISIONS, global_concurrency=1)  # one after the other, and never while retention removes something
+        open_queues(self._queues, workers=workers, shared=self._shared)
 
     def _register(self) -> None:
         @DBOS.step(name="work")
         def work(leg: str, key: str, round_: int, attempt: int, generation: int, tries: int) -> list[list[Any]]:
             task = Next(Leg(leg), key, round_, attempt, generation, tries=tries)
-            following = run_leg(self._steps, task)  # raises nothing that the engine would store
+            room = nullcontext() if QUEUES[task.leg] == NET else self._pause.working()  # sending changes no files
+            following = run_leg(self._steps, task, room)  # raises nothing that the engine would store
             return [[str(n.leg), n.key, n.round, n.attempt, n.generation, n.delay_s, n.tries] for n in following]
 
         # condition 5: no attempt limit, our legs end by themselves

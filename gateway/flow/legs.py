@@ -16,6 +16,7 @@ from __future__ import annotations
 import errno
 import logging
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -93,6 +94,15 @@ class Steps(Protocol):
     def lane(self, task: Next) -> str:
         """Forward legs of one lane share a limit, so that a silent archive stops nobody else's. Never empty."""
 
+    def is_learned(self, task: Next) -> bool:
+        """Whether a leg runs learned parts: a process with a GPU then does it."""
+
+    def rank(self, task: Next) -> int:
+        """Its place in its queue, from 1: legs of a smaller rank are taken up before those of a greater."""
+
+    def is_open(self, task: Next) -> bool:
+        """Whether what this leg sends may be sent now."""
+
     def pause_s(self, tries: int) -> float:
         """How long to wait after so many failed tries and one more."""
 
@@ -106,16 +116,21 @@ class Steps(Protocol):
         """Count an exception nobody foresaw."""
 
 
-def run_leg(steps: Steps, task: Next) -> tuple[Next, ...]:
-    """Run one leg and return what comes next. Every exception becomes a state, a retry, or both; Stopping passes."""
+def run_leg(steps: Steps, task: Next, room: AbstractContextManager[None] | None = None) -> tuple[Next, ...]:
+    """Run one leg (in a `room` to work in) and return what comes next. Every exception becomes a state, a retry, or
+    both; Stopping passes.
+    """
     try:
-        return _work(steps, task)
+        with room or nullcontext():
+            return _work(steps, task)
     except Retry as error:
         return _retry(steps, task, error)
     except StudyError as error:
         return _end(steps, task, error)
     except BrokenProcessPool:
         return _retry(steps, task, Retry("worker_lost", at=task.leg), limit=WORKER_LOST_LIMIT)
+    except MemoryError:
+        return _end(steps, task, Hold("memory_exceeded", at=task.leg))
     except Exception as error:  # noqa: BLE001 - the one place: an unforeseen fault holds the study
         if not is_machine_trouble(error):
             return _unforeseen(steps, task, error)
@@ -140,6 +155,8 @@ def _work(steps: Steps, task: Next) -> tuple[Next, ...]:
             return steps.scrub(task.key)
         case Leg.GATE:
             return steps.gate(task.key)
+        case Leg.FORWARD | Leg.RECALL if not steps.is_open(task):
+            return ()  # our tables count it as due again once its destination is open
         case Leg.FORWARD:
             return steps.forward(task.key)
         case Leg.DECIDE:

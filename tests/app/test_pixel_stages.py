@@ -64,7 +64,7 @@ def staged(home: Home, tmp_path: Path) -> Iterator[House]:
 def test_a_stage_that_cannot_tell_holds_the_study_and_nothing_leaves(
     staged: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def holds(*_arguments: object) -> list[Step]:
+    def holds(*_arguments: object, **_named: object) -> list[Step]:
         raise Hold("pixels_unreadable", at="00001")
 
     monkeypatch.setattr(candidates, "run_pixel_stage", holds)
@@ -76,7 +76,7 @@ def test_a_stage_that_cannot_tell_holds_the_study_and_nothing_leaves(
 def test_an_instance_that_a_stage_drops_is_told_and_does_not_leave(
     staged: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def drops_the_first(_name: str, group, *_rest: object) -> list[Step]:
+    def drops_the_first(_name: str, group, *_rest: object, **_named: object) -> list[Step]:
         return [Step("hidden_pixels", "1", dropped="slide_label" if i.name == "00001" else "") for i in group]
 
     monkeypatch.setattr(candidates, "run_pixel_stage", drops_the_first)

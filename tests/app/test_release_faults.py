@@ -65,6 +65,28 @@ def test_what_the_ledger_says_of_a_release_stands_when_a_crash_repeats_the_audit
         assert (release.state, release.reason, release.at) == ("blocked", "record_isolation", "by a leak")
 
 
+def test_of_two_processes_that_judge_a_release_the_first_line_in_the_ledger_stands(
+    home: Home, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One was taken for dead and was not: its line is there when the other one is through."""
+    with house(home, judged(policies, ISOLATION, people=2)) as made:
+        deliver(made, range(2))
+
+        def meanwhile(*_given: object) -> ReleaseJudgement:
+            (release,) = made.parts.database.releases_in()
+            waiting = made.parts.database.members(release.serial, State.AWAITING_RELEASE)
+            blocked = ReleaseJudgement((), "record_isolation", "by a leak")
+            releases.Releasing(made.parts)._tell("release_blocked", release, waiting, blocked)
+            return ReleaseJudgement(())
+
+        with monkeypatch.context() as patched:
+            patched.setattr(releases, "judge_members", meanwhile)
+            close(made)
+        made.settle()
+        assert told(made) == ["release_closed", "release_blocked"]
+        assert states(made) == ["held", "held"]
+
+
 def test_a_study_that_is_rejected_during_the_audit_does_not_leave_too_few_people(
     home: Home, policies: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

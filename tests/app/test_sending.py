@@ -70,8 +70,11 @@ def test_a_refused_instance_holds_the_job_and_the_others_are_not_sent_again(
         assert (line["event"], line["reason"]) == ("held", "archive_refuses")
         assert line["receipts"] == {"success 0000": 2, f"failure {status:04X}": 1}
         answers["status"] = 0x0000
+        assert made.metric("deid_archive_seconds_count") == 0  # held is not sent
         assert made.decide("release", job.job_key, reason="the archive was mended") == "done"
         assert made.ends(key) == [("research-archive", "sent", "")]
+        assert made.metric("deid_archive_seconds_count") == 1
+        assert 0 < made.metric("deid_archive_seconds_sum") < 600
     assert [len(arrivals) for arrivals in kept.received.values()] == [1, 1, 1]
 
 

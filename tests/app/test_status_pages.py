@@ -108,7 +108,7 @@ def test_metrics_after_a_known_set_of_studies(home: Home, tmp_path: Path) -> Non
     assert_bounded(samples)
 
 
-PARTS = ("receiver", "engine", "poller", "watch", "disk", "database", "ledger")
+PARTS = ("receiver", "backload", "engine", "poller", "watch", "disk", "database", "ledger")
 
 
 def assert_bounded(samples: Samples) -> None:

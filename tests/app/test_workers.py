@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -17,8 +19,9 @@ from pathlib import Path
 import pytest
 
 from gateway.app import workers as workers_module
-from gateway.app.workers import Workers
+from gateway.app.workers import Workers, settle
 from gateway.errors import Hold, Stopping
+from gateway.process_settings import LEAST_WORKER_BYTES
 
 
 def double(number: int) -> int:
@@ -56,6 +59,21 @@ def sleep_long(mark: Path) -> None:
     time.sleep(120)
 
 
+def unfold(size_bytes: int) -> int:
+    return len(bytearray(size_bytes))
+
+
+def learned(size: int) -> float:
+    """What maps much and writes little: torch with threads, and a codec."""
+    import imagecodecs
+    import numpy as np
+    import torch
+
+    image = np.arange(size * size, dtype=np.uint16).reshape(size, size)
+    assert (imagecodecs.jpeg2k_decode(imagecodecs.jpeg2k_encode(image, reversible=True)) == image).all()
+    return float(torch.nn.functional.conv2d(torch.ones(1, 1, size, size), torch.ones(1, 1, 3, 3)).max())
+
+
 @pytest.fixture
 def workers() -> Iterator[Workers]:
     made = Workers(2)
@@ -69,6 +87,17 @@ def alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def looked_at_when_settled() -> tuple[int, int]:
+    """How many objects the collector looks at once a worker has settled, and how many it passes over."""
+    settle()
+    return len(gc.get_objects()), gc.get_freeze_count()
+
+
+def test_a_settled_worker_does_not_look_at_what_it_loaded_again(workers: Workers) -> None:
+    looked_at, passed_over = workers.run(looked_at_when_settled)
+    assert looked_at < 500 < 20_000 < passed_over
 
 
 def test_results_come_in_order(workers: Workers) -> None:
@@ -208,3 +237,24 @@ def test_workers_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     while alive(pid):
         assert time.monotonic() < deadline, "an orphan goes on"
         time.sleep(0.02)
+
+
+@pytest.fixture
+def limited() -> Iterator[Workers]:
+    made = Workers(1, memory_bytes=LEAST_WORKER_BYTES)
+    yield made
+    made.close()
+
+
+def test_a_call_that_unfolds_beyond_the_limit_ends_alone_and_the_worker_goes_on(limited: Workers) -> None:
+    with pytest.raises(MemoryError):
+        limited.run(unfold, 2 * LEAST_WORKER_BYTES)
+    assert limited.run(unfold, 1 << 20) == 1 << 20
+
+
+def test_the_least_limit_leaves_room_for_codecs_and_learned_parts(limited: Workers) -> None:
+    assert limited.run(learned, 256) == 9.0
+
+
+def test_without_a_limit_there_is_none(workers: Workers) -> None:
+    assert workers.run(resource.getrlimit, resource.RLIMIT_DATA) == resource.getrlimit(resource.RLIMIT_DATA)

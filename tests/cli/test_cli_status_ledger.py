@@ -111,11 +111,16 @@ def test_status_of_a_fresh_home(command: Command, home: Home) -> None:
     assert told == {
         "running": False,
         "jobs": [],
+        "levels": [],
         "receiving": 0,
         "held_before_routing": 0,
         "held_by_scrub": 0,
         "ledger_lines": 0,
         "ledger_fault": "",
+        "destinations": [
+            {"destination": "local-folder", "state": "open", "waiting": 0},
+            {"destination": "research-archive", "state": "open", "waiting": 0},
+        ],
     }
 
 

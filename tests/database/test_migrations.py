@@ -15,9 +15,9 @@ def earlier(database: Database, version: int) -> None:
         for later in range(version + 1, SCHEMA_VERSION + 1):
             for column in ADDED.get(later, ()):
                 connection.execute(text(f"ALTER TABLE {column.table.name} DROP COLUMN {column.name}"))
-        for index in INDEXED.get(SCHEMA_VERSION, ()):
-            index.drop(connection)
-        for name in ("promises", "shipments", "recalls", "recalled", "reissued", "opted_out", "erasures"):
+            for index in INDEXED.get(later, ()):
+                index.drop(connection)
+        for name in ("levels", "promises", "shipments", "recalls", "recalled", "reissued", "opted_out", "erasures"):
             connection.execute(text(f"DROP TABLE {name}"))
         connection.execute(text(f"UPDATE schema_version SET version = {version}"))
 
@@ -40,7 +40,7 @@ def test_what_an_earlier_version_wrote_is_read_with_the_defaults_of_what_came_af
     assert set(wanted) == set(metadata.tables)
     job, (row,) = database.job("j1"), database.instances_of("s1")
     assert job is not None
-    assert (job.issue, row.issuer_key) == (1, "")
+    assert (job.issue, job.level, row.issuer_key) == (1, 0, "")
     database.opt_out(Subject("p"), at=1.0, actor="dpo", reason="a letter")
     database.migrate()
     assert len(database.opted_out()) == 1

@@ -60,6 +60,18 @@ def test_a_study_that_never_gets_quiet_is_closed_by_force(database: Database) ->
     assert database.close_complete(quiet_s=3600, forced_s=0.2, use_expected=False) == [("s1", 1)]
 
 
+def test_a_clock_that_is_set_back_makes_no_study_wait_for_the_old_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 3600)
+    arrive(database, n=1)
+    monkeypatch.setattr(time, "time", lambda: now)
+    assert database.close_complete(quiet_s=30, forced_s=600, use_expected=False) == []
+    monkeypatch.setattr(time, "time", lambda: now + 31)
+    assert database.close_complete(quiet_s=30, forced_s=600, use_expected=False) == [("s1", 1)]
+
+
 def test_a_study_closes_when_all_that_it_expects_is_there(database: Database) -> None:
     arrive(database, n=1, expected=2)
     assert database.close_complete(quiet_s=3600, forced_s=3600, use_expected=True) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, text
 
 from gateway.errors import StudyError
 from gateway.flow import Engine, Next
+from gateway.flow.queues import EMBEDDED
 
 
 class Script:
@@ -27,6 +28,9 @@ class Script:
         self.failed: dict[str, StudyError] = {}
         self.noted: Counter[str] = Counter()
         self.lanes: dict[str, str] = {}
+        self.learned: set[str] = set()
+        self.ranks: dict[str, int] = {}
+        self.closed: set[str] = set()  # keys whose destination takes nothing now
         self.pause = 0.05
         self.limit = 5
 
@@ -77,8 +81,17 @@ class Script:
         self._run("retain", "")
         return False
 
+    def rank(self, task: Next) -> int:
+        return self.ranks.get(task.key, 3)
+
+    def is_open(self, task: Next) -> bool:
+        return task.key not in self.closed
+
     def lane(self, task: Next) -> str:
         return self.lanes.get(task.key, "archive")
+
+    def is_learned(self, task: Next) -> bool:
+        return task.key in self.learned
 
     def fail(self, task: Next, error: StudyError) -> None:
         self.failed[task.key] = error
@@ -116,13 +129,23 @@ class Store:
     def table(self) -> str:
         return "workflow_status" if self.url.startswith("sqlite") else "dbos.workflow_status"
 
-    def engine(self, script: Script, *, lock: Path | None = None, workers: int = 4) -> Engine:
+    def engine(
+        self,
+        script: Script,
+        *,
+        lock: Path | None = None,
+        workers: int = 4,
+        executor_id: str = "",
+        queues: Sequence[str] = EMBEDDED,
+    ) -> Engine:
         """A started engine whose pending list is what `script` says is due."""
         made = Engine(
             steps=script,
             pending=lambda: list(script.due.values()),
             store_url=self.url,
             lock=lock or self.lock,
+            executor_id=executor_id,
+            queues=queues,
         )
         made.start(workers=workers)
         self.engines.append(made)

@@ -1,6 +1,7 @@
 """An engine process of an older version: other code behind the same names. Run as a program; it is killed by the test.
 
-older_engine.py STORE_URL LOCK      prints "busy" when one leg runs, one is queued behind it, and one is delayed
+older_engine.py STORE_URL LOCK [EXECUTOR]      prints "busy" when one leg runs, one is queued behind it, and one is
+                                               delayed; EXECUTOR: it shares the store with others
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ class OlderEngine(Engine):
 
 
 if __name__ == "__main__":
-    engine = OlderEngine(steps=Script(), pending=list, store_url=sys.argv[1], lock=Path(sys.argv[2]))
+    executor = sys.argv[3] if len(sys.argv) > 3 else ""
+    engine = OlderEngine(
+        steps=Script(), pending=list, store_url=sys.argv[1], lock=Path(sys.argv[2]), executor_id=executor
+    )
     engine.start(workers=1)
     engine.enqueue(Next(Leg.FORWARD, "delayed", 1, delay_s=2.0))
     for key in ("running", "queued"):

@@ -94,6 +94,7 @@ def test_what_the_engine_still_has_is_not_taken_up_twice(store: Store) -> None:
         script.act["scrub", key] = lambda: go_on.wait(20) and None
     for key in (*running, "queued"):
         script.due[key] = Next(Leg.SCRUB, key, 1)
+    script.pause = 60.0
     engine = store.engine(script, workers=1)
     engine.enqueue(Next(Leg.SCRUB, "delayed", 1, attempt=3, delay_s=60.0))
     script.due["delayed"] = Next(Leg.SCRUB, "delayed", 1)
@@ -208,3 +209,48 @@ def test_a_store_that_is_mostly_free_pages_is_compacted(tmp_path: Path) -> None:
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM t").fetchone() == (100,)
     assert not compact_store("postgresql+psycopg://gateway@127.0.0.1/gateway")
+
+
+def test_a_pause_ends_although_the_clock_was_set_back_meanwhile(store: Store) -> None:
+    script = Script()
+    engine = store.engine(script)
+    engine.enqueue(Next(Leg.FORWARD, "s1", 1, delay_s=3600.0))  # what a pause of seconds is for a clock an hour behind
+    engine.enqueue(Next(Leg.FORWARD, "s2", 1, delay_s=10.0))
+    wait_for(lambda: len(store.statuses()) == 2)
+    engine.reconcile()
+    wait_for(lambda: script.ended("s1"))
+    assert not script.ended("s2")
+
+
+def test_urgent_legs_are_taken_up_before_those_that_came_earlier(store: Store) -> None:
+    script, one, others = Script(), threading.Event(), threading.Event()
+    engine = store.engine(script, workers=1)
+    fill = [f"fill{number}" for number in range(4)]  # as many as are at work at once; one of them ends
+    for key in fill:
+        until = one if key == "fill0" else others
+        script.act["scrub", key] = lambda until=until: until.wait(20)  # type: ignore[misc]
+        script.ranks[key] = 9
+        engine.enqueue(Next(Leg.SCRUB, key, 1))
+    wait_for(lambda: all(script.count("scrub", key) for key in fill))
+    for key, rank in (("background", 4), ("routine", 3), ("urgent", 2)):
+        script.ranks[key] = rank
+        engine.enqueue(Next(Leg.SCRUB, key, 1))
+    one.set()
+    wait_for(lambda: script.ended("background", "routine", "urgent"))
+    others.set()
+    came = [key for leg, key in script.ran if leg == "scrub" and key not in fill]
+    assert came == ["urgent", "routine", "background"]
+    wait_for(lambda: script.ended(*fill))
+
+
+def test_what_is_closed_waits_in_no_queue_and_is_taken_up_when_our_tables_say_so(store: Store) -> None:
+    script = Script()
+    script.closed.add("s1")
+    engine = store.engine(script)
+    engine.enqueue(Next(Leg.GATE, "s1", 1))
+    wait_for(lambda: set(store.statuses().values()) == {"SUCCESS"} and len(store.statuses()) == 2)
+    assert script.count("forward", "s1") == 0
+    script.closed.clear()
+    assert engine.reconcile() == 1
+    wait_for(lambda: script.ended("s1"))
+    assert "forward/s1/g0/r1/a1" in store.statuses()

@@ -57,6 +57,12 @@ class Scripted:
     def retain(self) -> bool:
         return len(self._act()) == 0
 
+    def rank(self, task: Next) -> int:
+        return 1
+
+    def is_open(self, task: Next) -> bool:
+        return True
+
     def lane(self, task: Next) -> str:
         return "archive"
 
@@ -97,6 +103,13 @@ def test_a_hold_ends_the_leg_and_is_recorded_with_its_reason() -> None:
     steps = Scripted(Hold("no_route"))
     assert run_leg(steps, Next(Leg.INTAKE, "study", 1)) == ()
     assert [error.reason for error in steps.failed] == ["no_route"]
+
+
+def test_what_needs_more_memory_than_a_worker_may_take_is_held_at_once_under_its_own_reason() -> None:
+    steps = Scripted(MemoryError())
+    assert run_leg(steps, Next(Leg.SCRUB, "job", 1)) == ()
+    assert [(type(error), error.reason, error.at) for error in steps.failed] == [(Hold, "memory_exceeded", "scrub")]
+    assert steps.unforeseen_count == 0
 
 
 def test_a_refusal_is_recorded_as_a_refusal() -> None:

@@ -16,8 +16,8 @@ from gateway.app.parts import Parts
 from gateway.app.release.references import MODELS
 from gateway.errors import EnvironmentFault
 from gateway.gate import all_cards, folders_of
-from gateway.gate.attackers import card_named
-from models.cards import CardError
+from gateway.policy import Policy
+from models.cards import CardError, find_card
 
 TRIES = 3  # failed in a row: the archive is down, not busy
 LOW = 2.0  # times the free space below which nothing is taken: time to act
@@ -61,14 +61,19 @@ def expiries(parts: Parts) -> dict[str, float]:
     if parts.settings.review_tls_certificate is not None:
         found["review_certificate"] = _end_of(parts.settings.review_tls_certificate)
     folders = folders_of(parts.home.root / MODELS)
-    for name in sorted({name for policy in parts.policies.current.policies.values() for name in all_cards(policy)}):
+    for name in sorted({name for policy in parts.policies.current.policies.values() for name in _cards_of(policy)}):
         try:
-            last = card_named(name, folders)[0].valid_until
+            last = find_card(name, folders)[0].valid_until
         except CardError:  # the gate holds what it would judge, and says so
             continue
         if last is not None:
             found[f"card {name}"] = datetime(last.year, last.month, last.day, tzinfo=UTC).timestamp() + DAY_S
     return found
+
+
+def _cards_of(policy: Policy) -> set[str]:
+    """Of everything that judges or generates."""
+    return {*all_cards(policy), *(str(name) for _, stage in policy.pixels if (name := getattr(stage, "card", "")))}
 
 
 def ledger_holds(parts: Parts) -> bool:

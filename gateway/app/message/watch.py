@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -43,10 +43,13 @@ _NEEDLES = tuple(f'"event":"{event}"'.encode() for event in sorted(OF_LEDGER))
 
 
 class Watch:
-    """Tells people, through `channels`. Without any it still reads the ledger for damage."""
+    """Tells people, through `channels`. Without any it still reads the ledger for damage. Among several processes the
+    one that `leads` does.
+    """
 
-    def __init__(self, parts: Parts, channels: Sequence[Channel]) -> None:
+    def __init__(self, parts: Parts, channels: Sequence[Channel], leads: Callable[[], bool] = lambda: True) -> None:
         self._parts = parts
+        self._leads = leads
         self._channels = {channel.name: channel for channel in channels}
         self._outbox = Outbox(parts.home.root)
         self._told = frozenset(parts.settings.notify_events) or frozenset(EVENTS)
@@ -73,8 +76,9 @@ class Watch:
     def _run(self) -> None:
         while not self._stopping.wait(POLL_S):
             try:
-                self.once(time.time())
-                self._verify(time.monotonic())
+                if self._leads():
+                    self.once(time.time())
+                    self._verify(time.monotonic())
             except Exception as error:  # noqa: BLE001 - thread top: the next turn tries again
                 log("watch_failed", level=logging.ERROR, exception=origin(error))
 

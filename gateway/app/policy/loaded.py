@@ -25,6 +25,7 @@ class Policies:
         self._snapshots = snapshots
         self.current: PolicySet = self._load()
         self._snapshot_text = lru_cache(maxsize=64)(self._read)
+        self._learned = lru_cache(maxsize=64)(self._is_learned)
 
     def reload(self) -> None:
         """Load again; on faults PolicyError is raised and the present policies stay in force."""
@@ -52,6 +53,20 @@ class Policies:
     def of(self, digest: str) -> Policy:
         """The policy of a digest. Raises Hold `policy_withdrawn`."""
         return restore(self.snapshot(digest), digest)
+
+    def is_learned(self, digest: str) -> bool:
+        """Whether a stage, or who judges it, is a learned part: such work is for a GPU where there is one."""
+        try:
+            return self._learned(digest)
+        except Hold:  # whoever begins with the work will say so
+            return False
+
+    def _is_learned(self, digest: str) -> bool:
+        policy = self.of(digest)
+        stages = (parameters for _, parameters in policy.pixels)
+        return bool(
+            policy.gate.release or any(getattr(one, "card", "") for one in (*stages, *policy.gate.study.values()))
+        )
 
     def _read(self, digest: str) -> str:
         try:
