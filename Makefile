@@ -10,10 +10,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 HEADLESS := $(PIP) uninstall --yes opencv-python 2>/dev/null && $(PIP) install --force-reinstall --no-deps -c constraints.txt opencv-python-headless
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev peers pin demo serve test lint format bench clean
+.PHONY: help setup setup-dev peers pin demo serve test lint format bench chaos fuzz sbom audit-dependencies clean
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11 ..." if sys.version_info < (3, 11) else 0)'
@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(STAMP)
-	$(PIP) install -c constraints.txt -e '.[dev,learn]'
+	$(PIP) install -c constraints.txt -e '.[dev,learn,bench]'
 	@$(HEADLESS)
 	@touch $@
 
@@ -62,6 +62,22 @@ test: lint ## everything: format, lint, types, contracts, all tests
 bench: setup-dev ## make bench NAME=x: print a table, write bench/results/x.json
 	@test -n "$(NAME)" || { echo "which one? make bench NAME=x, x one of:"; ls bench/*.py | sed 's,bench/\(.*\)\.py,  \1,'; exit 2; }
 	$(BIN)/python -m bench.$(NAME)
+
+chaos: setup-dev ## 200 kills and other faults on each store, and what must hold after them (goes on where it stopped)
+	$(BIN)/python -m bench.chaos
+
+fuzz: setup-dev ## ten minutes of fuzzing for each reader of foreign bytes
+	$(PIP) install -c constraints.txt -e '.[fuzz]'
+	@$(HEADLESS)
+	$(BIN)/python -m bench.fuzz
+
+sbom: setup-dev ## bill of materials of what runs: build/sbom.cdx.json
+	@$(BIN)/python tools/sbom.py
+
+audit-dependencies: setup-dev ## known vulnerabilities in what is pinned (needs the network; says so where there is none)
+	@$(PIP) install -c constraints.txt -e '.[audit]'
+	@$(HEADLESS)
+	@$(BIN)/python tools/audit_dependencies.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build *.egg-info

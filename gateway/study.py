@@ -76,6 +76,7 @@ class Verdict:
     reason: str = ""
     findings: tuple[Finding, ...] = ()
     assessed: Mapping[str, int] = field(default_factory=dict)  # what was looked at, e.g. {"instances": 12}
+    scores: Mapping[str, float] = field(default_factory=dict)  # what decided, by name, e.g. {"smallest_p": 0.2}
 
 
 @dataclass(frozen=True, slots=True)

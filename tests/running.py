@@ -203,6 +203,7 @@ class GatewayProcess:
     environment: Mapping[str, str] = field(default_factory=dict)
     dicom_port: int = field(default_factory=free_port)
     http_port: int = field(default_factory=free_port)
+    folder: Path | None = None  # where its code lies; None = here
     process: subprocess.Popen[bytes] | None = None
 
     def start(self, *, wait: bool = True) -> None:
@@ -220,6 +221,7 @@ class GatewayProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "gateway", "serve"],
                 env={**clean, **settings},
+                cwd=self.folder,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -263,9 +263,18 @@ REASONS: dict[str, Reason] = {
         Reason(
             "folder_conflict", _H, "another file with that name is in the folder", "look at it; nothing was changed"
         ),
+        Reason(
+            "object_conflict", _H, "another object with that name is in the bucket", "look at it; nothing was changed"
+        ),
         Reason("gave_up", _H, "the archive did not take the study within the retry limit", "mend it, then release"),
         # anything else
         Reason("stage_failed", _H, "a stage failed in a way nobody foresaw", "see the log by job key; report it"),
+        Reason(
+            "memory_exceeded",
+            _H,
+            "a step needed more memory than one worker may take",
+            "raise DEID_WORKER_MEMORY_BYTES and rerun it; a small study that does so was made to: reject it",
+        ),
         Reason("worker_lost", _R, "a worker process died", "nothing; the step is tried again"),
         Reason(
             "retention_expired",

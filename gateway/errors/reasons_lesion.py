@@ -1,4 +1,4 @@
-"""Reason codes of stages that make new anatomy around a lesion."""
+"""Reason codes of stages that make new anatomy: around a lesion, or a whole picture."""
 
 from __future__ import annotations
 
@@ -48,6 +48,30 @@ LESION_REASONS = (
         _H,
         "the study is not of the kind that the stage's card was trained on",
         "look at the statistic named; train a card on such studies, or reject",
+    ),
+    Reason(
+        "no_picture",
+        _H,
+        "no picture of this study is of a kind that the card can make",
+        "look at modality, body part and projection; rerun under a policy without resynthesize, or reject",
+    ),
+    Reason(
+        "picture_uncovered",
+        _H,
+        "an object shows the anatomy that is replaced, and the card cannot make it anew",
+        "look at the object; a policy with uncovered: drop leaves such objects out, then rerun; or reject",
+    ),
+    Reason(
+        "follow_up",
+        _H,
+        "an earlier study of this person left, and pictures that are made anew show no change between visits",
+        "reject it, or rerun it under a policy with followups: accept",
+    ),
+    Reason(
+        "level_not_calibrated",
+        _H,
+        "no calibrated level of the stage's card keeps the target that the policy sets, or the level tried does not",
+        "calibrate the card anew, take another card, or another target; then rerun",
     ),
     Reason(
         "not_anonymised",

@@ -14,6 +14,18 @@ RELEASE_REASONS: tuple[Reason, ...] = (
         "look at the finding's image; rerun under a policy that changes more, or reject",
     ),
     Reason(
+        "no_level_passed",
+        _H,
+        "the study was found at every level of the stage that the policy lets it be tried at",
+        "see each attempt in its history; rerun under a policy that changes more, or reject",
+    ),
+    Reason(
+        "another_level_sent",
+        _H,
+        "the same study has left at another level meanwhile, and nothing leaves twice with other bytes",
+        "rerun it: it is then made at the level that left; or recall what was sent and issue it anew",
+    ),
+    Reason(
         "no_identity_evidence",
         _H,
         "no attacker's card can judge whose image this is: modality, card or impostors are missing",

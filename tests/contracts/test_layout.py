@@ -21,7 +21,9 @@ VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "managers", 
 # The only places outside `flow` that may catch everything: tops of threads and processes, where nobody above could.
 TOPS = {
     "receive/receiver.py:_serve": "one association's thread: the next peer must still be answered",
+    "receive/process.py:run": "a receiver process: multiprocessing would print the exception's text",
     "app/poller.py:_run": "the poller's thread: the next turn tries again",
+    "app/backload/runner.py:_run": "the thread of back-loads: what is not done is asked for again",
     "app/commitments.py:_run": "the thread that reports commitments: what is unreported stays on disk",
     "app/message/watch.py:_run": "the watch's thread: a message that fails keeps no study back",
     "app/batch/scrub.py:_one": "one study's thread: its fault holds it, its neighbours go on",

@@ -161,10 +161,32 @@ def test_metrics_are_in_a_registry_of_their_own_and_ours_by_name() -> None:
     assert all(f"# HELP {name} " in text for name in names)
 
 
+def test_what_other_processes_count_is_added() -> None:
+    here, there = Metrics(), Metrics()
+    here.received.labels("success").inc(2)
+    here.store_seconds.observe(0.2)
+    there.received.labels("success").inc(3)
+    there.received.labels("refused").inc()
+    there.store_seconds.observe(0.2)
+    there.open_associations.set(4)
+    here.elsewhere = lambda: [there.totals(), there.totals()]
+    lines = generate_latest(here).decode().splitlines()
+    assert 'deid_instances_received_total{result="success"} 8.0' in lines
+    assert 'deid_instances_received_total{result="refused"} 2.0' in lines
+    assert "deid_store_seconds_count 3.0" in lines
+    assert 'deid_store_seconds_bucket{le="0.25"} 3.0' in lines
+    assert 'deid_store_seconds_bucket{le="0.1"} 0.0' in lines
+    assert "deid_open_associations 4.0" not in lines
+    assert "deid_open_associations 8.0" in lines
+    assert here.registry.get_sample_value("deid_instances_received_total", {"result": "success"}) == 2
+    here.elsewhere = list
+    assert generate_latest(here) == generate_latest(here.registry)
+
+
 def test_no_label_is_meant_for_a_value() -> None:
     several = [metric for metric in vars(Metrics()).values() if isinstance(metric, tuple)]
     metrics = [*vars(Metrics()).values(), *(one for pair in several for one in pair)]
     labels = {label for metric in metrics for label in getattr(metric, "_labelnames", ())}
-    told = {"result", "stage", "state", "reason", "check", "destination", "kind", "part", "what", "channel"}
+    told = {"result", "stage", "state", "reason", "check", "destination", "source", "kind", "part", "what", "channel"}
     of_releases = {"policy", "release", "card", "encoder", "attribute", "attack", "scope"}  # names of files, numbers
     assert labels <= told | of_releases

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from gateway.errors import UsageError
 from gateway.settings import SHIPPED_POLICIES, Settings, load_settings
@@ -94,6 +95,8 @@ def test_all_wrong_values_are_told_at_once_and_none_is_shown(tmp_path: Path, mon
     [
         *[("dicom_port", port) for port in (-1, 65536)],
         *[("max_pdu_bytes", size) for size in (0, 4095, (1 << 24) + 1)],
+        *[("receivers", processes) for processes in (0, 65)],
+        *[(name, -1) for name in ("max_associations_per_peer", "max_instances_per_s", "max_waiting_studies")],
         *[("poll_s", seconds) for seconds in (0, 1.01)],
         *[(name, 0) for name in ("network_timeout_s", "forced_complete_s", "workers", "max_associations")],
         *[("quiet_s", -1), ("min_free_bytes", -1), ("ae_title", "SEVENTEENLETTERSX")],
@@ -104,7 +107,35 @@ def test_a_value_out_of_range_is_refused(tmp_path: Path, name: str, value: objec
         load_settings(tmp_path, **{name: value})
 
 
+def test_a_worker_has_room_to_start_or_no_limit(tmp_path: Path) -> None:
+    assert load_settings(tmp_path).worker_memory_bytes == 0
+    assert load_settings(tmp_path, worker_memory_bytes=1 << 30).worker_memory_bytes == 1 << 30
+    with pytest.raises(UsageError, match=r"DEID_WORKER_MEMORY_BYTES: .*no worker can start"):
+        load_settings(tmp_path, worker_memory_bytes=(1 << 30) - 1)
+
+
 def test_settings_do_not_change_after_they_are_read(tmp_path: Path) -> None:
     settings: Settings = load_settings(tmp_path)
     with pytest.raises(ValueError, match="frozen"):
         settings.workers = 3  # type: ignore[misc]
+
+
+def test_whoever_waits_for_postgresql_gives_up_in_time(tmp_path: Path) -> None:
+    def parameters(url: str) -> dict[str, object]:
+        return dict(make_url(load_settings(tmp_path, database_url=url).database_url).query)
+
+    patience = {
+        "connect_timeout": "10",
+        "tcp_user_timeout": "20000",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+    }
+    url = "postgresql+psycopg://gateway@db/gateway"
+    assert parameters(url) == patience
+    assert parameters(f"{url}?connect_timeout=3&sslmode=require") == {
+        **patience,
+        "connect_timeout": "3",
+        "sslmode": "require",
+    }
+    assert load_settings(tmp_path).database_url == ""
