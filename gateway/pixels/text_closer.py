@@ -40,13 +40,19 @@ class Answer(Enum):
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """A line that may be text: its upright box, its boxes with their margins, how clearly it was seen (0 to 1), and how
-    high it is itself, in pixels: the box of a slanted one is higher.
+    high it is itself, in pixels: the box of a slanted one is higher. `tall`: print so high is read, or else it is not
+    text only because it looks like it (`text_lines`).
     """
 
     box: Place
     places: tuple[Place, ...]
     score: float
     high: float
+    tall: bool = False
+
+    def answered(self, views: Answer) -> Answer:
+        """What becomes of it after what its views say."""
+        return Answer.OPEN if self.tall and views is Answer.TEXT else views
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from gateway.pixels.text_boxes import continues, on_known, places_of
 from gateway.pixels.text_closer import Doubt
 from gateway.pixels.text_engine import Engine, Line
 from gateway.pixels.text_ground import Place, is_solid
-from gateway.pixels.text_judge import CLEAR, HALF_READ, READ, SURE, Hit, Judge, Kind, most_high
+from gateway.pixels.text_judge import CLEAR, HALF_READ, HIGH_PX, READ, SURE, Hit, Judge, Kind, most_high
 from gateway.pixels.text_opinion import second_opinion
 from gateway.pixels.text_sheet import ReadLine
 from gateway.pixels.text_words import MIN_FUZZY, folded
@@ -20,9 +20,11 @@ UNREAD, UNREAD_LONG = 0.8, 4.0  # seen so clearly and times as long as high, som
 REST, SEEN, FEW_SIGNS = 0.2, 0.6, 2  # how well the rest of a line must be read, or seen; so few signs may be blobs
 REST_LONG = 1.6  # times as long as high: more than a sign or two must be read half as well as a line of its own
 SIGNS, SIGN = 5, 0.85  # so many signs of whatever script, so surely seen, are a line
+BLOCK_SIGNS = 3  # well read, of a tall line of a block that is higher than print needs to be
 ASK_LONG, OPINION, OPINION_SIGNS = 2.0, 0.75, 4  # which lines tesseract is asked about, and when it is believed
 CLOSER, CLOSER_LONG = 0.7, 1.8  # a line seen so clearly, and times as long as high, is looked at closer
 FAINT_CLOSER, FAINT_LONG = 0.8, 1.8  # the same at local contrast, which makes lines of what is none
+TALL, TALLEST, TALL_LONG = 0.06, 0.1, 2.5  # of the picture's side: what is so high, short or long, and not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,10 @@ class Seen:
     high: float  # in pixels
     long: float  # times as long as high
     doubtful: bool  # somebody must look closer before it is nothing, or before a person must
+    tall: bool = False  # closer views alone do not make it text
 
     def doubt(self) -> Doubt:
-        return Doubt(self.box, tuple(self.places), self.score, self.high)
+        return Doubt(self.box, tuple(self.places), self.score, self.high, self.tall)
 
     def may_be_rest(self, seen: float) -> bool:
         """Whether this is text where a line goes on. `seen` is how clearly one must be seen that is not read."""
@@ -57,7 +60,11 @@ def line_seen(
     line, sure = read.line, read.sure
     kind = judge.kind(line, read.text, sure, side)
     if kind in (None, Kind.UNCERTAIN):  # a block goes with any line of it
-        kinds = {judge.kind(part, text, how_sure, side) for part, text, how_sure in read.parts}
+        kinds = {
+            judge.kind(part, text, how_sure, side)
+            for part, text, how_sure in read.parts
+            if min(line.sides) <= most_high(side) or _stands_for_block(part, text, how_sure, judge, side)
+        }
         kind = next((one for one in (Kind.HINT, Kind.TEXT) if one in kinds), kind)
     ghost = False
     unclear = kind is Kind.UNCERTAIN or (kind is Kind.TEXT and (sure < READ or len(folded(read.text)) <= FEW_SIGNS))
@@ -76,6 +83,7 @@ def line_seen(
         kind = None
     clear, long = (CLOSER, CLOSER_LONG) if known is None else (FAINT_CLOSER, FAINT_LONG)
     doubtful = kind in (None, Kind.UNCERTAIN) and line.score >= clear and _is_long(line, long, side)
+    high, times = min(line.sides), max(line.sides) / max(1.0, min(line.sides))
     top, left, bottom, right = (max(0, round(edge)) for edge in line.extent)
     return Seen(
         (top, left, min(bottom, shape[0]), min(right, shape[1])),
@@ -83,9 +91,10 @@ def line_seen(
         kind,
         round(line.score, 3),
         sure,
-        min(line.sides),
-        max(line.sides) / max(1.0, min(line.sides)),
+        high,
+        times,
         doubtful and not ghost and not solid,
+        high > max(HIGH_PX, (TALL if times < TALL_LONG else TALLEST) * side),
     )
 
 
@@ -110,6 +119,15 @@ def beside(lines: Sequence[Seen], text: Sequence[Place], *, first: bool) -> list
         text = [place for one in rest for place in one.places]
         found += [Hit(place, Kind.TEXT, one.score) for one in rest for place in one.places]
     return found
+
+
+def _stands_for_block(part: Line, text: str, sure: float, judge: Judge, side: float) -> bool:
+    """Whether one line of a block that is higher than print needs to be makes text of all of it: large anatomy has an X
+    somewhere, as large as itself.
+    """
+    if min(part.sides) <= max(HIGH_PX, TALL * side) or judge.kind(part, text, sure, side) is Kind.HINT:
+        return True
+    return sure >= READ and len(folded(text)) >= BLOCK_SIGNS
 
 
 def _is_long(line: Line, long: float, side: float) -> bool:

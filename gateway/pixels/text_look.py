@@ -45,6 +45,7 @@ class Found:
 
     def settled(self, answers: Sequence[Answer]) -> list[Hit]:
         """Hits once the doubts are answered: what turned out to be text takes along what goes on where it ends."""
+        answers = [doubt.answered(said) for doubt, said in zip(self.doubts, answers, strict=True)]
         asked = zip(self.doubts, answers, strict=True)
         text = [place for doubt, said in asked if said is Answer.TEXT for place in doubt.places]
         rest = beside(self.lines, text, first=self.first)

@@ -20,6 +20,7 @@ from gateway.app.serve import Gateway
 from gateway.errors import REASONS
 from gateway.flow import engine as engine_module
 from gateway.gate import CHECKS
+from gateway.process_settings import ALL, ROLES
 from gateway.settings import Home
 from gateway.study import State
 
@@ -121,6 +122,7 @@ def assert_bounded(samples: Samples) -> None:
         "destination": {"research-archive", "local-folder"},
         "kind": {"success", "warning", "failure"},
         "part": {*PARTS},
+        "role": {ALL, *ROLES},
     }
     for name, labels in samples:
         for label, found in labels:

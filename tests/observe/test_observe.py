@@ -188,5 +188,6 @@ def test_no_label_is_meant_for_a_value() -> None:
     metrics = [*vars(Metrics()).values(), *(one for pair in several for one in pair)]
     labels = {label for metric in metrics for label in getattr(metric, "_labelnames", ())}
     told = {"result", "stage", "state", "reason", "check", "destination", "source", "kind", "part", "what", "channel"}
-    of_releases = {"policy", "release", "card", "encoder", "attribute", "attack", "scope"}  # names of files, numbers
+    told |= {"role", "place"}  # of a process; of a picture, in the domain of its card
+    of_releases = {"policy", "release", "card", "encoder", "attribute", "attack", "scope", "level"}  # files, numbers
     assert labels <= told | of_releases

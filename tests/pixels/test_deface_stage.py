@@ -31,7 +31,7 @@ from gateway.pixels.head_alignment import Alignment, align
 from gateway.pixels.head_template import head_template
 from gateway.pixels.stage import Estimate, Instance
 
-WORK: Any = SimpleNamespace(policy=SimpleNamespace(digest="d"), seed=b"s" * 32)
+WORK: Any = SimpleNamespace(policy=SimpleNamespace(digest="d"), seed=b"s" * 32, level=None, follow_up=False)
 VOLUME = head_volume()
 FAR = ndimage.distance_transform_edt(~head_template().brain) * 2 > 20  # mm: slices are thick, and the brain wins
 FACE = ndimage.binary_erosion(head_template().face & head_template().head, iterations=3) & FAR

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
+from pydicom.dataset import Dataset
 from text_objects import group_of, mask_of, run, save, stored, texture
 
 from bench.text_frames import SHARED, Frame
@@ -19,9 +20,10 @@ from gateway.pixels.burned_in_text import BurnedInText
 from gateway.pixels.text_closer import Answer, Doubt, View, answer_of, settled, views_of
 from gateway.pixels.text_engine import Line, engine
 from gateway.pixels.text_judge import Hit, Judge, Kind
-from gateway.pixels.text_lines import Seen
+from gateway.pixels.text_lines import Seen, line_seen
 from gateway.pixels.text_look import Found, look
-from gateway.pixels.text_words import Hints
+from gateway.pixels.text_sheet import ReadLine
+from gateway.pixels.text_words import Hints, hints_of
 
 Bytes = NDArray[np.uint8]
 SHAPE = (160, 320)
@@ -125,6 +127,16 @@ def test_most_views_must_show_most_of_a_line(seen: list[list[Line]], answer: Ans
     assert answer_of([view] * 3, seen) is answer
 
 
+@pytest.mark.parametrize("kind", [Kind.UNCERTAIN, None])
+def test_what_is_too_tall_for_small_print_is_no_text_for_its_views_alone(kind: Kind | None) -> None:
+    """Anatomy of that height looks like a short line in every view; what would hold still does."""
+    place = (0, 0, 90, 150)
+    hits = [] if kind is None else [Hit(place, kind, 0.9)]
+    found = Found(hits, [Doubt(place, (place,), 0.9, 90, tall=True)], [], first=True)
+    assert found.settled([Answer.TEXT]) == found.settled([Answer.OPEN]) == hits
+    assert found.settled([Answer.NONE]) == []
+
+
 def test_what_is_settled_takes_the_place_of_what_was_uncertain() -> None:
     places = [(0, 0, 9, 30), (20, 0, 29, 30), (40, 0, 49, 30)]
     hits = [Hit(place, Kind.UNCERTAIN, 0.8) for place in places] + [Hit((60, 0, 69, 30), Kind.HINT, 0.9)]
@@ -169,3 +181,27 @@ def test_short_names_in_scripts_that_nobody_here_reads_go_and_do_not_hold(tmp_pa
     assert not after[mask > 0.3].any()
     assert np.array_equal(after[:50], frame[:50])
     assert np.array_equal(after[115:], frame[115:])
+
+
+@pytest.mark.parametrize(
+    ("part_px", "text", "sure", "kind"),
+    [
+        (48, "SMO", 0.41, None),
+        (198, "X", 0.95, None),
+        (48, "SMOKE", 0.7, Kind.TEXT),
+        (30, "SMO", 0.41, Kind.TEXT),
+        (48, "ZIMMERFELD", 0.35, Kind.HINT),
+    ],
+    ids=["tall and hardly read", "one sign", "tall and read", "small print in a script nobody reads", "header word"],
+)
+def test_a_large_block_is_text_for_a_line_that_is_text(part_px: int, text: str, sure: float, kind: Kind | None) -> None:
+    """205 pixels of a head in a picture of 568 looked like a block with a few signs in it."""
+
+    def line_of(high: float) -> Line:
+        return Line(np.array([[0, 0], [345, 0], [345, high], [0, high]], np.float32), 0.95)
+
+    person = Dataset()
+    person.PatientName = "Zimmerfeld^Anna"
+    block = line_of(205)
+    read = ReadLine(block, "X", 0.24, np.zeros((205, 345, 3), np.uint8), block, ((line_of(part_px), text, sure),))
+    assert line_seen(read, (568, 568, 3), engine(), Judge(hints_of([person])), 568.0, None).kind is kind
