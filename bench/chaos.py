@@ -5,9 +5,9 @@
 
 Each run (tests/faults/chaos_run.py) has a home, an archive and a database of its own, sends synthetic studies with a
 planted identity, kills 20 times and then judges. Runs with an odd seed begin with the version of `--before` and go on
-with this one; those with an even seed receive in two processes. Runs that the result file holds already are not run
-again: a bench that was stopped goes on. Results go to bench/results/chaos.json, by store; the exit code is 1 when
-anything did not hold.
+with this one; those with an even seed receive in two processes. Runs of this commit that the result file holds already
+are not run again: a bench that was stopped goes on. Those of another commit say nothing of this one and are forgotten.
+Results go to bench/results/chaos.json, by store; the exit code is 1 when anything did not hold.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def one_run(store: str, seed: int, members: int, receivers: int, before: str, fo
     command += ["--receivers", str(receivers)]
     command += ["--before", before] if before else []
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    said = {"seed": seed, "revision": revision(), "members": members, "receivers": receivers, "upgraded": bool(before)}
     try:
         subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=RUN_S)
     except subprocess.CalledProcessError as error:
-        return {"seed": seed, "findings": {"broken": [error.stderr[-3000:]]}}
+        return {**said, "findings": {"broken": [error.stderr[-3000:]]}}
     except subprocess.TimeoutExpired:
-        return {"seed": seed, "findings": {"broken": [f"not through within {RUN_S} s"]}}
+        return {**said, "findings": {"broken": [f"not through within {RUN_S} s"]}}
     ran = json.loads(out.read_text())
-    said = {"seed": seed, "revision": revision(), "members": members, "receivers": receivers, "upgraded": bool(before)}
     return {**said, **{name: what for name, what in ran.items() if name != "plan"}}
 
 
@@ -64,6 +64,11 @@ def revision() -> str:
     """What is run: the commit, and whether the files differ from it."""
     asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     return subprocess.run(asked, capture_output=True, check=False, text=True).stdout.strip()
+
+
+def of_commit(runs: list[dict[str, Any]], now: str) -> list[dict[str, Any]]:
+    """Those that ran this commit, as `revision` names it; files that differ from it are not told apart."""
+    return [run for run in runs if run.get("revision", "").removesuffix("-dirty") == now.removesuffix("-dirty")]
 
 
 def summed(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -113,7 +118,7 @@ def main() -> None:
     asked = parser.parse_args()
     stores = asked.store or list(STORES)
     results: dict[str, Any] = {} if asked.fresh or not RESULT.exists() else json.loads(RESULT.read_text())
-    runs = {store: list(results.get(store, {}).get("runs", [])) for store in STORES}
+    runs = {store: of_commit(results.get(store, {}).get("runs", []), revision()) for store in stores}
     seeds = range(asked.first_seed, asked.first_seed + -(-asked.kills // KILLS_A_RUN))
     wanted = [(s, seed) for seed in seeds for s in stores if seed not in {run["seed"] for run in runs[s]}]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -136,7 +141,7 @@ def main() -> None:
             store = going[done]
             runs[store].append(done.result())
             progress.advance(bars[store], KILLS_A_RUN)
-            results = {"data": "synthetic studies", **{s: summed(runs[s]) for s in STORES if runs[s]}}
+            results |= {"data": "synthetic studies", store: summed(runs[store])}
             RESULT.write_text(json.dumps(results, indent=1) + "\n")
     table = Table("store", "kills", "studies", "lost", "sent twice, different", "identifiers outside", "anything else")
     failed = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,12 +76,16 @@ class Spool:
         return gone
 
     def files(self) -> dict[Path, int]:
-        """Every received or half-received object, with the time of its last change in nanoseconds."""
+        """Every received or half-received object, with the time of its last change in nanoseconds. What is moved or
+        removed meanwhile may be missing.
+        """
         found: dict[Path, int] = {}
         for folder in self.root.iterdir() if self.root.is_dir() else ():
-            if folder.is_dir() and folder != self.commitments:
-                with os.scandir(folder) as entries:
-                    found |= {folder / entry.name: entry.stat().st_mtime_ns for entry in entries}
+            if folder != self.commitments:
+                with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+                    for entry in entries:
+                        with suppress(FileNotFoundError):
+                            found[folder / entry.name] = entry.stat().st_mtime_ns
         return found
 
     def free_bytes(self) -> int:

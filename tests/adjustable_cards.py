@@ -58,7 +58,9 @@ def write_attacker(folder: Path, people: Cohort, name: str = ATTACKER) -> Path:
     return folder
 
 
-def calibrated(folder: Path, name: str, bounds: dict[float, float], *, valid_until: date = date(2099, 1, 1)) -> str:
+def calibrated(
+    folder: Path, name: str, bounds: dict[float, float], *, valid_until: date = date(2099, 1, 1), untouched: float = 0.9
+) -> str:
     """The tiny card with a calibration that somebody wrote by hand: bound by level. Its new name."""
     path = folder / f"{CARD}.yaml"
     document = yaml.safe_load(path.read_text())
@@ -75,6 +77,7 @@ def calibrated(folder: Path, name: str, bounds: dict[float, float], *, valid_unt
         gallery=50,
         confidence=0.95,
         on=date(2026, 11, 30),
+        untouched=untouched,
         levels=tuple(Risk(level=level, rank1=upper / 2, upper=upper) for level, upper in bounds.items()),
         domain=limits,
     ).model_dump(mode="json")

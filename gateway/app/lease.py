@@ -72,9 +72,9 @@ class Lease:
             return
         try:
             self._database.leave_process()
-        except (SQLAlchemyError, Stopping) as error:  # they find our lock free
+            self._path(self.executor).unlink(missing_ok=True)
+        except (SQLAlchemyError, Stopping) as error:  # its file stays, for the others to find that its lock is free
             log("not_left", level=logging.WARNING, exception=origin(error))
-        self._path(self.executor).unlink(missing_ok=True)
         os.close(self._handle)
         self._handle = None
         self._database.close()
@@ -83,6 +83,12 @@ class Lease:
     def alive(self) -> bool:
         """False when this process was taken for dead: it must end, and may begin again as another one."""
         return self._thread.is_alive() and not self.lost
+
+    @property
+    def heard_s(self) -> float:
+        """For how many seconds the database has heard us without a gap; 0 while it does not."""
+        now = time.monotonic()
+        return now - self._steady_since if now - self._beat_at <= STEADY_S else 0.0
 
     def leads(self) -> bool:
         """Whether this process is the one that does what one at a time may do."""

@@ -25,6 +25,7 @@ RECONCILE_S = 30.0
 RETENTION_S = 3600.0
 NIGHT_S = 24 * 3600.0
 STALLED_S = 30.0  # silent for this long is not healthy
+OUTAGE_S = 120.0  # after an outage of the database the engine still sleeps for up to 90 s before it asks again
 
 
 class Poller:
@@ -58,9 +59,12 @@ class Poller:
 
     @property
     def alive(self) -> bool:
-        """The thread is there and comes round, whether it succeeds or not."""
+        """The thread is there and comes round, whether it succeeds or not; it may wait for a database that is away,
+        which a restart would not bring back.
+        """
         stalled = time.monotonic() - self._turned_at >= STALLED_S and not self._taking_over
-        return self._thread.is_alive() and not stalled
+        waits = self._lease is not None and self._lease.heard_s < OUTAGE_S
+        return self._thread.is_alive() and (not stalled or waits)
 
     @property
     def succeeding(self) -> bool:
@@ -73,7 +77,9 @@ class Poller:
             try:
                 self.once()
                 self._succeeded_at = time.monotonic()
-            except Stopping:  # taken for dead: the process ends
+            except Stopping:  # taken for dead, and noticed here before the lease did: the process ends
+                if self._lease is not None:
+                    self._lease.lost = True
                 return
             except Exception as error:  # noqa: BLE001 - thread top: the next turn tries again, /readyz tells of it
                 log("poll_failed", level=logging.ERROR, exception=origin(error))

@@ -141,10 +141,11 @@ class Gateway:
 
     def stop(self) -> None:
         """Close the doors, let running legs end, let go of everything. What is unfinished goes on at the next start."""
+        if self.lease is not None and self.lease.lost:  # others have this work: nothing of it is written or begun here
+            self.parts.workers.close()
+            self.engine.stop()
         for served in self._served().values():
             served.stop()
-        if self.lease is not None and self.lease.lost:
-            self.parts.workers.close()  # others have this work: nobody waits for it here
         self.engine.stop()
         self.parts.workers.close()
         self.status.stop()

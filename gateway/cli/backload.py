@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gateway.cli.held import worded
 from gateway.cli.homes import HomeOption, made_home, settings_of
 from gateway.cli.output import ActorOption, JsonOption, ReasonOption, console, say, say_json, table
-from gateway.errors import UsageError
 from gateway.settings import Home, Settings
 
 app = typer.Typer(no_args_is_help=True, help="Fetch the studies of a list from a PACS, at its pace and in its hours.")
@@ -43,7 +43,7 @@ def start(
 
     place = made_home(home)
     settings = settings_of(place)
-    _require_words(by, reason)
+    by, reason = worded(by, reason)
     serial = orders.start(place, settings, list_, source, actor=by, reason=reason)
     say(f"back-load {serial} has begun; `deid-gateway backload status {serial}` tells how far it is")
     if not settings.clustered and not is_locked(place):
@@ -113,15 +113,10 @@ def _order(number: int, verb: str, by: str, reason: str, home: HomeOption) -> in
     from gateway.app.backload import orders
 
     place = made_home(home)
-    _require_words(by, reason)
+    by, reason = worded(by, reason)
     orders.order(place, settings_of(place), number, verb, actor=by, reason=reason)
     say(f"back-load {number}: {verb}")
     return 0
-
-
-def _require_words(by: str, reason: str) -> None:
-    if not by.strip() or not reason.strip():
-        raise UsageError("--by and --reason need a word each: they go to the ledger")
 
 
 def _follow(place: Home, settings: Settings, number: int) -> int:

@@ -100,6 +100,7 @@ def calibrate(
         f"{found.people} {whose} judged among {found.gallery}, {found.auxiliary} for the attackers, {made.left_out} "
         f"left out who were trained on, {made.outside} pictures outside the card's domain"
     )
+    say(f"in untouched originals the attackers find {found.untouched:.3f}: a target from there on would be no promise")
     say(f"written: {made.path}, valid until {made.card.valid_until}")
     if keeps:
         say(f"a policy may say privacy: {{target_rank1: {target_rank1:g}}}; it works at r = {keeps[0]:g}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.held import worded
 from gateway.cli.homes import HomeOption, made_home, settings_of
 from gateway.cli.output import ActorOption, JsonOption, ReasonOption, say, say_json, table
 from gateway.errors import UsageError
@@ -66,8 +67,7 @@ def _set(name: str, by: str, reason: str, home: HomeOption, *, paused: bool) -> 
 
     place = made_home(home)
     settings = settings_of(place)
-    if not by.strip() or not reason.strip():
-        raise UsageError("--by and --reason need a word each: they go to the ledger")
+    by, reason = worded(by, reason)
     if paused:
         named(destinations_of(settings.policies), [name])
     word = "paused" if paused else "resumed"

@@ -100,15 +100,17 @@ def list_users(context: typer.Context, home: HomeOption = None, json: JsonOption
 
 @users.command()
 def remove(context: typer.Context, name: NameArgument, home: HomeOption = None) -> int:
-    """Take an account away, or the name of somebody who came by the sign-in provider, so that another may have it.
+    """Take away an account and its tokens, or the name of somebody who came by the sign-in provider.
 
-    Whoever is signed in under it is out with the next request.
+    Whoever is signed in under it is out with the next request. Another may have the name; who may come by the provider
+    is decided there.
     """
     from gateway.app.review.accounts import remove_account
 
     place = made_home(home or context.obj)
-    remove_account(place, settings_of(place), name, by=f"uid {os.getuid()}")
-    say(f"{name} may no longer sign in")
+    local = remove_account(place, settings_of(place), name, by=f"uid {os.getuid()}")
+    again = "is out, and the name is free; to keep that person out, take the role away at the sign-in provider"
+    say(f"{name} may no longer sign in" if local else f"{name} {again}")
     return 0
 
 

@@ -156,8 +156,13 @@ class Backloads:
         return BackloadItem(**{**values, "state": ASKED})
 
     def found_studies(self, item: BackloadItem, studies: Sequence[NewItem]) -> None:
-        """An entry is resolved: its studies wait, and what was asked for is not needed any more."""
+        """An entry is resolved: its studies wait, and what was asked for is not needed any more. Nothing is kept for a
+        back-load that was stopped meanwhile.
+        """
+        of_list = select(backloads.c.state).where(backloads.c.serial == item.backload).with_for_update()
         with self.transaction() as connection:
+            if connection.execute(of_list).scalar() == STOPPED:
+                return
             known = select(backload_items.c.item_key).where(
                 backload_items.c.backload == item.backload, backload_items.c.kind == STUDY
             )
@@ -175,9 +180,11 @@ class Backloads:
             connection.execute(update(backload_items).where(at).values(state=state, reason=reason, ciphertext=""))
 
     def postpone_item(self, serial: int, *, due_at: float, tries: int, reason: str = "") -> None:
+        """Unless another process, which led meanwhile, has brought it to its end."""
         with self.transaction() as connection:
             values = {"state": WAITING, "due_at": due_at, "tries": tries, "reason": reason}
-            connection.execute(update(backload_items).where(backload_items.c.serial == serial).values(**values))
+            here = (backload_items.c.serial == serial) & (backload_items.c.state == ASKED)
+            connection.execute(update(backload_items).where(here).values(**values))
 
     def reopen_items(self) -> int:
         """What was asked for when the process ended is asked for again. Returns how many."""

@@ -21,7 +21,7 @@ MADE = {
 }
 PASSING = frozenset({processes.name})
 # Version -> indexes that came with it.
-INDEXED = {2: tuple(index for index in instances.indexes if index.name == "instances_by_sop")}
+INDEXED = {3: tuple(index for index in instances.indexes if index.name == "instances_by_sop")}
 
 
 def carry_over(connection: Connection, found: int, wanted: int) -> None:

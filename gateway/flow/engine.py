@@ -130,7 +130,7 @@ class Engine:
 
     def look_after(self) -> None:
         """What every process does for itself now and then: keep the lock, and resume what a failing store left behind.
-        Raises EnvironmentFault when the lock is lost.
+        Raises EnvironmentFault when the lock is lost, SQLAlchemyError while the store is out of reach.
         """
         try:
             self._lock.keep()

@@ -58,19 +58,27 @@ class StoreLock:
             os.ftruncate(handle, 0)
             os.pwrite(handle, BRIEF if self._brief else b"", 0)
             self._take_store()
+        except SQLAlchemyError as error:
+            self.release()
+            raise EnvironmentFault("the database cannot be opened; check DEID_DATABASE_URL") from error
         except BaseException:
             self.release()
             raise
 
     def keep(self) -> None:
-        """Take the store's lock again when its connection broke. Raises EnvironmentFault when it is lost for good."""
-        if self._connection is None:
+        """Take the store's lock again when its connection broke. Raises EnvironmentFault when somebody else has it by
+        then, SQLAlchemyError while the database is out of reach: nothing is lost yet, and the next look tries again.
+        """
+        if not self.held:
             return
-        try:
-            self._connection.execute(text("SELECT 1"))
-        except SQLAlchemyError:
-            self._drop_connection()
-            self._take_store()
+        if self._connection is not None:
+            try:
+                self._connection.execute(text("SELECT 1"))
+            except SQLAlchemyError:
+                self._drop_connection()
+            else:
+                return
+        self._take_store()
 
     def release(self) -> None:
         self._drop_connection()
@@ -92,8 +100,9 @@ class StoreLock:
                         "another gateway's engine runs on this database; stop it, or give this home one of its own"
                     )
                 time.sleep(0.2)
-        except SQLAlchemyError as error:
-            raise EnvironmentFault("the database cannot be opened; check DEID_DATABASE_URL") from error
+        except BaseException:
+            self._drop_connection()
+            raise
 
     def _drop_connection(self) -> None:
         if self._connection is not None:

@@ -96,30 +96,39 @@ class S3Transport:
             return
         key = f"{self.prefix}/{study_uid}/{one.sop_instance_uid}.dcm"
         try:
-            found = there.sha256_of(key)
+            found = there.look(key)
             if found is None:
                 answer = there.put(key, file)
                 if answer.status != 200 and answer.status != 412:
                     _not_taken(one, answer, tally)
                     return
-                if answer.status == 200 and not self._is_encrypted(answer):
-                    tally.refused(one.name, "archive_refuses", f"{at} (stored without the encryption asked for)")
-                    return
-                found = (_checksum(answer) if answer.status == 200 else None) or there.sha256_of(key)
+                told = _checksum(answer) if answer.status == 200 else None
+                found = _Kept(told, self.is_encrypted(answer)) if told else there.look(key)
         except Retry as lost:
             tally.postponed(one.name, lost.reason, f"{at}, {lost.at}")
             raise
         tally.answered += 1
-        if found == one.sha256_file:
-            tally.delivered(one.name)
-        elif found is None:
+        if found is None:
             tally.postponed(one.name, "archive_aborted", f"{at} (it was taken, and is not there)")
-        else:
+        elif found.sha256 != one.sha256_file:
             tally.refused(one.name, "object_conflict", at)
+        elif not found.is_encrypted:  # also when an earlier call stored it so
+            tally.refused(one.name, "archive_refuses", f"{at} (stored without the encryption asked for)")
+        else:
+            tally.delivered(one.name)
 
-    def _is_encrypted(self, answer: Answer) -> bool:
+    def is_encrypted(self, answer: Answer) -> bool:
+        """As the destination asks for; always where it asks for nothing."""
         wanted = self.options.access.store.encryption
         return not wanted or answer.headers.get("x-amz-server-side-encryption") == wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a store has under a key. `sha256` in hex."""
+
+    sha256: str
+    is_encrypted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,19 +175,19 @@ class _Bucket:
             headers["x-amz-server-side-encryption-aws-kms-key-id"] = store.kms_key_id
         return self.ask("PUT", key, headers, sha256=sha256, body=map(bytes, file.everything()))
 
-    def sha256_of(self, key: str) -> str | None:
-        """Of the object that is there, in hex; None when none is, or we may not know. Raises Retry."""
+    def look(self, key: str) -> _Kept | None:
+        """The object that is there; None when none is, or we may not know. Raises Retry."""
         answer = self.ask("HEAD", key, {"x-amz-checksum-mode": "ENABLED"})
         if answer.status in (403, 404):  # 403: also the answer about what is not there to who may not list
             return None
         self._require_well(answer)
-        known = _checksum(answer)
+        is_encrypted, known = self.transport.is_encrypted(answer), _checksum(answer)
         if known is not None:
-            return known
+            return _Kept(known, is_encrypted)
         digest = hashlib.sha256()
         answer = self.ask("GET", key, sink=digest.update)
         self._require_well(answer)
-        return digest.hexdigest()
+        return _Kept(digest.hexdigest(), is_encrypted)
 
     def _require_well(self, answer: Answer) -> None:
         if answer.status != 200:

@@ -121,7 +121,7 @@ def scan_file(path: Path, *, original: bool = False) -> Scan:
     if scan is None:
         scan = scan_bytes(open_buffer(path), original=original)
         size = len(scan.file) + LEAF_BYTES * len(scan.leaves)
-        inflated = any(leaf.buffer is not scan.file for leaf in scan.leaves[:1])
+        inflated = any(leaf.buffer is not scan.file for leaf in (*scan.leaves[:1], scan.tail) if leaf is not None)
         if isinstance(scan.file, bytes) and not inflated and size <= kept.left:
             kept.scans[key] = scan
             kept.left -= size

@@ -176,6 +176,7 @@ def _calibration(
         gallery=wanted.gallery,
         confidence=wanted.confidence,
         on=today,
+        untouched=round(min(one.originals for one in found.values()), 4),
         levels=tuple(
             Risk(level=level, rank1=round(at, 4), upper=min(float(np.ceil(upper * 1e4) / 1e4), 1.0))
             for level, at, upper in zip(wanted.levels, rank1, uppers, strict=True)
@@ -195,7 +196,7 @@ def _card(
     metrics: dict[str, str | float | int] = {
         key: value for key, value in card.metrics.items() if not key.startswith("calibration")
     }
-    metrics["calibration: rank-1 in untouched originals"] = round(max(one.originals for one in found.values()), 3)
+    metrics["calibration: rank-1 in untouched originals"] = round(calibration.untouched, 3)
     for level, one in found.items():
         for (attacker, attack), (rank1, upper) in one.figures.items():
             metrics[f"calibration, r {level:g}: {attacker} attacker, {attack}"] = f"{rank1:.3f}, at most {upper:.3f}"

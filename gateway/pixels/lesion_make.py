@@ -17,14 +17,14 @@ from gateway.errors import Hold
 from gateway.frames import EncodedImage
 from gateway.pixels.deface_study import Pixels
 from gateway.pixels.keyed_noise import keyed_noise
-from gateway.pixels.lesion_card import AtWork
 from gateway.pixels.lesion_masks import Mask
 from gateway.pixels.lesion_study import Survey, same_grid
 from gateway.pixels.stage import Instance
+from gateway.pixels.stage_card import AtWork
 from gateway.volumes import Plane, Stack, Turn, read, tilt, upright
 
 if TYPE_CHECKING:
-    from models.lesion_anonymiser import LesionStudy, Settings
+    from models.lesion_anonymiser import Domain, LesionParts, LesionStudy, Settings
 
 STEEPEST_DEGREES = 20.0
 
@@ -61,7 +61,9 @@ class _Series:
         return self.turn.affine_of(self.stack.affine, self.stack.shape)
 
 
-def make(group: Sequence[Instance], found: Survey, work: AtWork, seed: bytes, settings: Settings) -> Made:
+def make(
+    group: Sequence[Instance], found: Survey, work: AtWork[LesionParts, Domain], seed: bytes, settings: Settings
+) -> Made:
     """Raises Hold: outside_domain, not_anonymised, pixels_unreadable, geometry_unsuitable."""
     from models.lesion_anonymiser import NotAnonymised, OutOfDomain, anonymise, carried, kept_of
 

@@ -22,11 +22,11 @@ from gateway.errors import Hold
 from gateway.frames import EncodedImage, replace_frames
 from gateway.pixels.anatomy_shown import header_of, shown_in
 from gateway.pixels.generated_header import Generated, changes_of
-from gateway.pixels.lesion_card import KIND, at_work
+from gateway.pixels.lesion_card import KIND
 from gateway.pixels.lesion_make import make
 from gateway.pixels.lesion_study import survey
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
-from gateway.pixels.stage_card import Folders, card_faults, folders_of
+from gateway.pixels.stage_card import Folders, at_work, card_faults, folders_of
 from gateway.policy import Policy
 from gateway.policy.document import Faulty
 from gateway.study import Step
@@ -88,7 +88,7 @@ class LesionPreserving:
         if not shown_in(headers):
             return Estimate({"frames": {}, "dropped": []})
         try:
-            card = at_work(self.card, folders_of(work.models))
+            card = at_work(self.card, folders_of(work.models), KIND)
         except CardError as error:
             raise Hold("card_unusable", at=str(error)) from None
         except ImportError:

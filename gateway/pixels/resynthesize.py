@@ -21,15 +21,15 @@ from gateway.errors import Hold
 from gateway.frames import EncodedImage, replace_frames
 from gateway.pixels.anatomy_shown import header_of, shown_in
 from gateway.pixels.generated_header import Generated, changes_of
-from gateway.pixels.resynthesize_card import KIND, AtWork, at_work, card_of, keeps, privacy_faults
+from gateway.pixels.resynthesize_card import KIND, card_of, keeps, level_faults, privacy_faults
 from gateway.pixels.resynthesize_make import Manner, make
 from gateway.pixels.resynthesize_study import survey
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
-from gateway.pixels.stage_card import Folders, card_faults, folders_of
+from gateway.pixels.stage_card import Folders, at_work, card_faults, folders_of
 from gateway.policy import Policy
 from gateway.policy.document import Faulty
 from gateway.study import Step
-from models.cards import CardError
+from models.cards import Card, CardError
 
 NAME, STORED = "resynthesize", "stored_"
 CardName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
@@ -72,10 +72,11 @@ class Resynthesize:
     def misfits(self, policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
         """Why this stage cannot work in a policy, with hints."""
         yield from card_faults(self.card, folders, KIND)
+        escalated = policy.escalate.levels if policy.escalate and policy.escalate.stage == NAME else ()
+        yield from level_faults(escalated)
         card = card_of(self.card, folders)
         if card is None or self.privacy is None:
             return
-        escalated = policy.escalate.levels if policy.escalate and policy.escalate.stage == NAME else ()
         yield from privacy_faults(card, self.privacy.target_rank1, escalated)
 
     def describe(self) -> str:
@@ -99,14 +100,14 @@ class Resynthesize:
         if not shown_in(headers):
             return Estimate({"pictures": {}, "dropped": []})
         try:
-            card = at_work(self.card, folders_of(work.models))
+            card = at_work(self.card, folders_of(work.models), KIND)
         except CardError as error:
             raise Hold("card_unusable", at=str(error)) from None
         except ImportError:
             raise Hold("card_unusable", at="torch is not installed") from None
         if work.follow_up and self.followups == "hold":
             raise Hold("follow_up")
-        level = self._level(card, work)
+        level = self._level(card.card, work)
         found = survey(group, headers, card.card)
         if not found.pictures:
             raise Hold("no_picture", at=next(iter(found.uncovered.values())))
@@ -128,17 +129,17 @@ class Resynthesize:
             arrays[f"{STORED}{number}"] = made.stored
         return Estimate(facts, arrays)
 
-    def _level(self, card: AtWork, work: Work) -> float:
+    def _level(self, card: Card, work: Work) -> float:
         """Raises Hold("level_not_calibrated")."""
         if self.privacy is None:
             return self.levels[0] if work.level is None else work.level
-        calibration, target = card.card.calibration, self.privacy.target_rank1
+        calibration, target = card.calibration, self.privacy.target_rank1
         if calibration is None or not calibration.meeting(target):
-            raise Hold("level_not_calibrated", at=f"no level of {card.card.name} keeps rank-1 at {target:g}")
+            raise Hold("level_not_calibrated", at=f"no level of {card.name} keeps rank-1 at {target:g}")
         if work.level is None:
             return calibration.meeting(target)[0]
         if not keeps(calibration, work.level, target):
-            raise Hold("level_not_calibrated", at=f"level {work.level:g} of {card.card.name}, target {target:g}")
+            raise Hold("level_not_calibrated", at=f"level {work.level:g} of {card.name}, target {target:g}")
         return work.level
 
     def apply(self, group: Sequence[Instance], work: Work, estimate: Estimate) -> list[Step]:  # noqa: ARG002

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,14 @@ from pydicom.dataset import Dataset
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
 from gateway.pixels.keyed_noise import keyed_noise
-from gateway.pixels.resynthesize_card import AtWork
+from gateway.pixels.resynthesize_card import calibrated
 from gateway.pixels.resynthesize_markers import drawn, marks_of
 from gateway.pixels.stage import Instance
+from gateway.pixels.stage_card import AtWork
+
+if TYPE_CHECKING:
+    from models.resynthesis import AdjustableParts
+    from models.resynthesis.domain import PictureDomain
 
 NEAR = 0.8  # of the way to a limit: many such pictures are drift
 
@@ -43,7 +49,7 @@ class Manner:
     redraw: bool
 
 
-def make(instance: Instance, header: Dataset, work: AtWork, manner: Manner) -> Made:
+def make(instance: Instance, header: Dataset, work: AtWork[AdjustableParts, PictureDomain], manner: Manner) -> Made:
     """Every frame of one picture. Raises Hold: outside_domain, pixels_unreadable."""
     uid, frames, near = str(header.get("SOPInstanceUID", "")), [], 0
     marks = marks_of(header) if manner.redraw else ()
@@ -75,7 +81,11 @@ def _frames(image: EncodedImage, header: Dataset) -> Iterator[NDArray[np.float64
 
 
 def _anew(
-    values: NDArray[np.float64], work: AtWork, manner: Manner, place: str, marks: tuple[tuple[str, bool], ...]
+    values: NDArray[np.float64],
+    work: AtWork[AdjustableParts, PictureDomain],
+    manner: Manner,
+    place: str,
+    marks: tuple[tuple[str, bool], ...],
 ) -> tuple[NDArray[np.float64], float]:
     """(new values, how near the old ones came to a limit of the domain). Raises Hold("outside_domain")."""
     import torch
@@ -84,8 +94,9 @@ def _anew(
 
     looked = looked_at(work.parts, work.domain, torch.from_numpy(np.ascontiguousarray(values)))
     outside = work.domain.limits.outside(looked.statistics)
-    if manner.promised and work.calibrated is not None:
-        outside += work.calibrated.outside(looked.statistics)
+    promised = calibrated(work) if manner.promised else None
+    if promised is not None:
+        outside += promised.outside(looked.statistics)
     if outside:
         raise Hold("outside_domain", at=", ".join(dict.fromkeys(one.statistic for one in outside)))
     noise = keyed_noise(manner.seed)(noise_shape(work.parts), f"resynthesize/{manner.level:.6f}/{place}")

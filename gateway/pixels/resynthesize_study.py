@@ -16,6 +16,8 @@ from models.cards import Card
 GREY = ("MONOCHROME1", "MONOCHROME2")
 DEEPEST_BITS = 16
 NO_PICTURE = frozenset({"LOCALIZER", "SCOUT"})
+# View Code Sequence in terms of View Position (PS3.16 CID 4010, SNOMED CT and the older SRT).
+VIEWS = {"399348003": "AP", "R-10206": "AP", "272479007": "PA", "R-10214": "PA", "R-40888": "PA"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,7 @@ def survey(group: Sequence[Instance], headers: Sequence[Dataset], card: Card) ->
 def _unfit(header: Dataset, card: Card) -> str:
     """What the header states that the card does not make; a header that states nothing is no evidence."""
     part = str(header.get("BodyPartExamined") or "").upper().strip()
-    view = str(header.get("ViewPosition") or "").upper().strip()
-    views = [one for one in str(card.parameters.get("views", "")).split(",") if one]
+    views = {one for one in str(card.parameters.get("views", "")).split(",") if one}
     kinds = header.get("ImageType") or ()
     if "Rows" not in header:
         return "draws or describes the anatomy that is replaced"
@@ -50,11 +51,18 @@ def _unfit(header: Dataset, card: Card) -> str:
         return "a modality that the card does not make"
     if part and card.anatomy and part not in card.anatomy:
         return "a body part that the card does not make"
-    if view and views and view not in views:
+    if views and _views(header) - views:
         return "a projection that the card does not make"
     if NO_PICTURE & {str(one).upper() for one in ([kinds] if isinstance(kinds, str) else kinds)}:
         return "a localizer"
     return ""
+
+
+def _views(header: Dataset) -> set[str]:
+    """The projections that it states, by word or by code (PS3.3 C.8.11.5); a code that is no frontal view as it is."""
+    word = str(header.get("ViewPosition") or "").upper().strip()
+    codes = {str(item.get("CodeValue") or "other").strip() for item in header.get("ViewCodeSequence") or ()}
+    return {VIEWS.get(code, code) for code in codes} | ({word} if word else set())
 
 
 def _unfit_pixels(instance: Instance) -> str:

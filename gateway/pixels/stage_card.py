@@ -1,24 +1,47 @@
-"""The card that a learned stage names: found, of the right kind, within its date, and with its weights."""
+"""The card that a learned stage names: found, of the right kind, within its date, with its weights; and at work."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from models.cards import SHIPPED, Card, CardError, CardFolder, find_card, weights_of
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Folders = tuple[CardFolder, ...]
+P = TypeVar("P")  # networks
+D = TypeVar("D")  # what they were trained on
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """What a stage needs: `algorithm` of the card, and `said`, what such a card is called in a sentence."""
+class Kind(Generic[P, D]):
+    """What a stage needs: `algorithm` of the card, and `said`, what such a card is called in a sentence. `opens` makes
+    networks and domain of a card and its tensors, and raises CardError for what does not fit.
+    """
 
     algorithm: str
     said: str
+    opens: Callable[[Card, Mapping[str, Tensor]], tuple[P, D]]
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork(Generic[P, D]):
+    """A card that was checked against its weights, with its networks and its domain."""
+
+    card: Card
+    parts: P
+    domain: D
+
+    @property
+    def sha256(self) -> str:
+        return self.card.weights.sha256 if self.card.weights else ""
 
 
 def folders_of(models: Path | None) -> Folders:
@@ -26,7 +49,7 @@ def folders_of(models: Path | None) -> Folders:
     return (SHIPPED, CardFolder.flat(models)) if models is not None else (SHIPPED,)
 
 
-def card_faults(name: str, folders: Folders, kind: Kind) -> Iterator[tuple[str, str]]:
+def card_faults(name: str, folders: Folders, kind: Kind[Any, Any]) -> Iterator[tuple[str, str]]:
     """Why a policy cannot name this card, with hints."""
     try:
         card, folder = checked(name, folders, kind)
@@ -38,7 +61,7 @@ def card_faults(name: str, folders: Folders, kind: Kind) -> Iterator[tuple[str, 
         yield "learned stages need torch, which is not installed here", "pip install 'deid-gateway[learn]'"
 
 
-def checked(name: str, folders: Folders, kind: Kind) -> tuple[Card, CardFolder]:
+def checked(name: str, folders: Folders, kind: Kind[Any, Any]) -> tuple[Card, CardFolder]:
     """Raises CardError for a card that is absent, past its date, another one's, or without weights."""
     card, folder = find_card(name, folders, today=datetime.now(UTC).date())
     if card.role != "anonymiser" or card.algorithm != kind.algorithm:
@@ -48,9 +71,20 @@ def checked(name: str, folders: Folders, kind: Kind) -> tuple[Card, CardFolder]:
     return card, folder
 
 
-def weights_file(card: Card, folder: CardFolder) -> Path:
-    """Raises CardError for weights that are not there, or other ones."""
+def at_work(name: str, folders: Folders, kind: Kind[P, D]) -> AtWork[P, D]:
+    """Loaded once in a process; the card is looked at each time. Raises CardError for one that is absent, past its
+    date, another one's, or without its weights.
+    """
+    card, _ = checked(name, folders, kind)
+    return cast("AtWork[P, D]", _opened(name, folders, kind, card.model_dump_json()))
+
+
+@lru_cache(maxsize=4)
+def _opened(name: str, folders: Folders, kind: Kind[Any, Any], _card: str) -> AtWork[Any, Any]:
+    from safetensors.torch import load_file
+
+    card, folder = checked(name, folders, kind)
     path = weights_of(card, folder)
     if path is None:
-        raise CardError(f"the card {card.name} has no weights")
-    return path
+        raise CardError(f"the card {name} has no weights")
+    return AtWork(card, *kind.opens(card, load_file(path)))

@@ -54,9 +54,13 @@ class Hours:
         return any(span.holds(there.weekday(), there.hour * 60 + there.minute) for span in self.spans)
 
     def opens_at(self, at: float) -> float:
-        """When the next of these hours begins, in UTC seconds; `at` when it is one of them."""
+        """When the next of these hours begins, in UTC seconds; `at` when it is one of them. Those of one day may fall
+        into the hour that a clock leaves out in spring, and then are a week late.
+        """
+        if self.open_at(at):
+            return at
         minute = at - at % 60
-        ahead = (at, *(minute + 60.0 * number for number in range(1, 8 * _DAY_MIN + 1)))
+        ahead = (minute + 60.0 * number for number in range(1, 15 * _DAY_MIN + 1))
         return next(one for one in ahead if self.open_at(one))
 
 

@@ -25,7 +25,7 @@ from pynetdicom.sop_class import (  # type: ignore[attr-defined]
     StudyRootQueryRetrieveInformationModelMove,
 )
 
-from gateway.errors import GatewayError
+from gateway.errors import EnvironmentFault, GatewayError
 from gateway.policy.sources import GET, Source
 from gateway.receive import commands
 from gateway.receive.arrival import Arrival, Arrivals
@@ -55,12 +55,13 @@ PENDING = frozenset({0xFF00, 0xFF01})
 DESTINATION_UNKNOWN = 0xA801
 _URL = re.compile(r"dicom(?P<tls>-tls)?://(?P<title>.{1,16})@(?P<host>\[[^\]]+\]|[^@:]+):(?P<port>[0-9]+)")
 _READ = ("StudyInstanceUID", "NumberOfStudyRelatedInstances")
-_RANGE = re.compile(r"([0-9]{8})?-([0-9]{8})?")
 _UID = re.compile(r"[0-9]+(\.[0-9]+)*")
 
 
 class NotReached(GatewayError):
-    """There was no association, or it was lost before there was an answer: the PACS's trouble, or the network's."""
+    """There was no association, or it was lost before there was an answer: the PACS's trouble, the network's, or that
+    of our TLS files. Its text is ours.
+    """
 
 
 class NotGiven(GatewayError):
@@ -108,6 +109,8 @@ class Pacs:
         query.QueryRetrieveLevel = "STUDY"
         for keyword in (*_READ, *keys):
             setattr(query, keyword, keys.get(keyword, ""))
+        if not all(value.isascii() for value in keys.values()):
+            query.SpecificCharacterSet = "ISO_IR 192"  # without it such signs would be sent as "?", which matches any
         model, found = StudyRootQueryRetrieveInformationModelFind, dict[str, Match]()
         with self._association([model]) as association:
             for status, answer in association.send_c_find(query, model):
@@ -167,14 +170,20 @@ class Pacs:
         classes = GET_CLASSES if storage else ()
         for one in classes:
             entity.add_requested_context(one, list(GET_SYNTAXES))
-        tls = self._source.access.tls
+        tls_args = None
+        if self._secure:
+            try:
+                context = client_context(self._source.access.tls)
+            except EnvironmentFault as error:  # ours to mend, and no entry is to blame
+                raise NotReached(str(error)) from None
+            tls_args = (context, self._source.access.server_name or self._host)
         association = entity.associate(
             self._host,
             self._port,
             ae_title=self._title,
             ext_neg=[build_role(one, scp_role=True) for one in classes],
             evt_handlers=[(evt.EVT_C_STORE, self._store)] if storage else [],
-            tls_args=(client_context(tls), self._source.access.server_name or self._host) if self._secure else None,
+            tls_args=tls_args,
         )
         if not association.is_established:
             raise NotReached("no association")
@@ -226,15 +235,15 @@ def _match_of(answer: Dataset | None, keys: Mapping[str, str]) -> Match:
     if (
         not _UID.fullmatch(study)
         or len(study) > 64
-        or not all(_fits(told[word], asked) for word, asked in keys.items())
+        or not all(_fits(word, told[word], asked) for word, asked in keys.items())
     ):
         raise NotGiven("find_unusable")
     return Match(study, int(number) if number.isdigit() and len(number) < 10 else 0)
 
 
-def _fits(told: str, asked: str) -> bool:
+def _fits(keyword: str, told: str, asked: str) -> bool:
     """Whether a value is the one that was asked for, or a date in the range (PS3.4 C.2.2.2.5)."""
-    first, dash, last = asked.partition("-")
-    if not dash or not _RANGE.fullmatch(asked):
+    if keyword != "StudyDate":  # "20200101-20201231" may be a number of a patient, too
         return told == asked
+    first, _, last = asked.partition("-")
     return (first or "0") <= told <= (last or "9")

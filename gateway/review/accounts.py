@@ -15,7 +15,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from gateway.errors import UsageError
-from gateway.review.private_file import read_private, write_private
+from gateway.review.private_file import changing, read_private, write_private
 from gateway.review.roles import Role
 
 VOUCHED = "oidc:"  # stands in place of a password's hash
@@ -65,11 +65,14 @@ class Accounts:
     def put(self, name: str, role: Role, password: str) -> None:
         """Add an account, or give it another role and password. Raises UsageError."""
         require_account(name, password)
-        self._write({**self.all(), name: Account(name, role, self._hasher.hash(password))})
+        account = Account(name, role, self._hasher.hash(password))
+        with changing(self.path):
+            self._write({**self.all(), name: account})
 
     def remove(self, name: str) -> None:
         """What is not there is gone already."""
-        self._write({known: account for known, account in self.all().items() if known != name})
+        with changing(self.path):
+            self._write({known: account for known, account in self.all().items() if known != name})
 
     def verify(self, name: str, password: str) -> Account | None:
         """The account when the password is right. Takes as long for a name that is not there."""

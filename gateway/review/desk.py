@@ -195,6 +195,9 @@ class Desk(Protocol):
     def case(self, key: str) -> Case | None:
         """One study; None for a key that there never was."""
 
+    def knows(self, name: str) -> bool:
+        """True for the key of a study and the name of a release; anything else may be a value that somebody typed."""
+
     def history(self, key: str) -> list[Event]:
         """What the ledger has of it, in order."""
 

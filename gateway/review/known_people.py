@@ -7,20 +7,18 @@ the two-person rule go by names, so a name stays with whoever had it first until
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Lock
 
 from gateway.review.accounts import VOUCHED, Account, Accounts
-from gateway.review.private_file import read_private, write_private
+from gateway.review.private_file import changing, read_private, write_private
 from gateway.review.provider import Identity, NotLetIn
 from gateway.review.roles import Role
 
 
 class KnownPeople:
-    """Those of a home. Safe to share between threads."""
+    """Those of a home. Safe to share between threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = Lock()
 
     def all(self) -> dict[str, Account]:
         """By name, with the role of the last sign-in. Raises EnvironmentFault for a file that is not ours alone."""
@@ -34,7 +32,7 @@ class KnownPeople:
     def meet(self, identity: Identity, accounts: Accounts) -> Account:
         """The account of whoever signed in, and its role from now on. Raises NotLetIn for a name of somebody else."""
         account = Account(identity.name, identity.role, VOUCHED + identity.subject)
-        with self._lock:
+        with changing(self.path):
             known = self.all()
             holder, before = known.get(identity.name), [one for one in known.values() if one.digest == account.digest]
             if identity.name in accounts.all() or (holder is not None and holder.digest != account.digest):
@@ -46,7 +44,7 @@ class KnownPeople:
 
     def remove(self, name: str) -> None:
         """What is not there is gone already. Whoever is signed in under it is out."""
-        with self._lock:
+        with changing(self.path):
             self._write({known: one for known, one in self.all().items() if known != name})
 
     def _write(self, people: dict[str, Account]) -> None:

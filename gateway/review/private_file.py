@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,8 +33,21 @@ def read_private(path: Path, entry: Callable[[str, Mapping[str, Any]], T], what:
         raise EnvironmentFault(f"{path} cannot be read as {what}; restore it, or {remedy}") from None
 
 
-def write_private(path: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace the file as a whole, mode 0600."""
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Around reading and writing anew: the page and a command line change a file one after the other, so that neither
+    brings back what the other took away.
+    """
     make_folder(path.parent)
+    handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def write_private(path: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace the file as a whole, mode 0600. Within `changing`."""
     with writing(path) as file:
         file.write(json.dumps(dict(sorted(entries.items())), indent=1).encode())

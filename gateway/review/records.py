@@ -63,18 +63,24 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One leak score: the estimate, its upper bound, the limit; None where there is none, `note` then says why."""
+class LeakScore:
+    """What was measured of a release, for pages and API: the estimate, its upper bound, the limit; None for none."""
 
     check: str
     card: str
     attack: str
     scope: str
-    note: str
     estimate: float | None
     upper: float | None
     limit: float | None
     people: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figure(LeakScore):
+    """A leak score with `note`, which says why there is none."""
+
+    note: str
 
     @property
     def verdict(self) -> str:
@@ -118,8 +124,8 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseView:
-    """One release, its people counted."""
+class ReleaseFacts:
+    """What pages and API say of a release alike, its people counted."""
 
     name: str
     state: str
@@ -129,11 +135,17 @@ class ReleaseView:
     destination: str
     people: int
     studies: int
-    opened: float
-    closed: float | None
     reason: str
     says: str
     at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseView(ReleaseFacts):
+    """One release; times are in UTC seconds."""
+
+    opened: float
+    closed: float | None
     figures: tuple[Figure, ...]
 
     @property

@@ -2,7 +2,8 @@
 
 A token can do what its account's role may and its scopes name, never more; it is no person beside its account, so the
 two-person rule counts both as one. The file has the SHA-256 of each secret (256 random bits need no slow hash) and is
-read at every call: what was revoked, or has lost its account, is out at once.
+read at every call: what was revoked, or has lost its account, is out at once. Removing an account removes its tokens,
+so that they do not count for whoever gets the name next.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from gateway.errors import UsageError
 from gateway.review.accounts import Account, Accounts
-from gateway.review.private_file import read_private, write_private
+from gateway.review.private_file import changing, read_private, write_private
 from gateway.review.roles import GRANTS, May
 
 PREFIX = "deid_"  # so that scanners of source code know one when they see it
@@ -115,11 +116,13 @@ class Tokens:
         return secret, Token(name, account, scopes, hashed(secret), now, now + days * DAY_S)
 
     def keep(self, token: Token) -> None:
-        self._write({**self.all(), token.name: token})
+        with changing(self.path):
+            self._write({**self.all(), token.name: token})
 
     def remove(self, name: str) -> None:
         """What is not there is gone already."""
-        self._write({known: token for known, token in self.all().items() if known != name})
+        with changing(self.path):
+            self._write({known: token for known, token in self.all().items() if known != name})
 
     def find(self, secret: str, accounts: Accounts, now: float) -> tuple[Token, Account] | None:
         """The token with its account as it is now; None for one that is unknown, over, or has no account any more."""

@@ -61,8 +61,9 @@ class Calibration(_Strict):
     """Which level of an anonymiser gives which risk, on people whom neither it nor the attacker was trained on.
 
     `people` were judged among `gallery` of them, by attackers that started from the card `attacker` and were trained at
-    each level on `auxiliary` other people; `cohort_sha256` says who all of them were. `domain`: between which limits
-    the statistics of the judged pictures lie: elsewhere nothing is promised. Levels are sorted, the weakest first.
+    each level on `auxiliary` other people; `cohort_sha256` says who all of them were. `untouched`: rank-1 of the
+    weakest of these attackers in untouched originals. `domain`: between which limits the statistics of the judged
+    pictures lie: elsewhere nothing is promised. Levels are sorted, the weakest first.
     """
 
     cohort: Text
@@ -74,6 +75,7 @@ class Calibration(_Strict):
     gallery: Annotated[int, Field(ge=2)]
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     on: date
+    untouched: Annotated[float, Field(ge=0, le=1)]
     levels: Annotated[tuple[Risk, ...], Field(min_length=1)]
     domain: Annotated[Mapping[str, tuple[float, float]], Field(min_length=1)]
 
@@ -86,7 +88,11 @@ class Calibration(_Strict):
         return self
 
     def meeting(self, target_rank1: float) -> tuple[float, ...]:
-        """Levels whose bound keeps the target, the weakest first."""
+        """Levels whose bound keeps the target, the weakest first. None when the attackers find no more than that in
+        untouched originals: what they do not find behind a level says nothing then.
+        """
+        if self.untouched <= target_rank1:
+            return ()
         return tuple(one.level for one in self.levels if one.upper <= target_rank1)
 
 

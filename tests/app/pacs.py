@@ -67,6 +67,8 @@ def pacs(
             if all(not query.get(key) or str(query.get(key)) == str(first.get(key)) for key in keys):
                 answer = Dataset()
                 answer.QueryRetrieveLevel = "STUDY"
+                if "SpecificCharacterSet" in query:
+                    answer.SpecificCharacterSet = query.SpecificCharacterSet
                 for key in ("AccessionNumber", "PatientID", "StudyDate"):
                     if key in query:
                         setattr(answer, key, first.get(key, ""))

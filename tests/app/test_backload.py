@@ -20,9 +20,10 @@ from running import archive, running, wait_idle
 
 from gateway.app import gauges
 from gateway.app.backload import orders
-from gateway.app.backload.lists import opened, read_list
+from gateway.app.backload.lists import opened, read_list, sealed
 from gateway.app.backload.runner import Backloading
 from gateway.cli import run
+from gateway.database.backloads import MOVED, STUDY
 from gateway.errors import EnvironmentFault, PolicyError, UsageError
 from gateway.pseudonyms import Keys
 from gateway.receive import Receiver
@@ -194,10 +195,12 @@ def test_no_more_studies_at_a_time_and_an_hour_than_the_source_allows(home: Home
         made.start(accessions(5))
         now = time.time()
         begun = []
-        for second in range(40):
+        for second in range(400):
             made.runner.once(now + second / 2)
             time.sleep(0.1)
             begun.append(len(there.moved))
+            if made.told("study") == {("moved", ""): 5}:
+                break
         assert made.told("study") == {("moved", ""): 5}
         assert there.most_at_once <= 2
         first = next(index for index, count in enumerate(begun) if count)
@@ -206,7 +209,7 @@ def test_no_more_studies_at_a_time_and_an_hour_than_the_source_allows(home: Home
 
 def test_out_of_its_hours_a_pacs_is_not_asked(home: Home, policies: Path) -> None:
     closed = time.gmtime(time.time() + 7200)
-    hours = f"{closed.tm_hour:02}:00-{(closed.tm_hour + 2) % 24:02}:00"
+    hours = f"{closed.tm_hour:02}:00-{(closed.tm_hour + 4) % 24:02}:00"
     with loading_from(home, policies, several(1), source={"hours": hours}) as (made, there):
         made.start(accessions(1))
         for _ in range(3):
@@ -382,6 +385,76 @@ def test_a_query_that_is_answered_wrongly_fetches_nothing(
         assert there.moved == []
 
 
+def test_a_number_that_looks_like_days_is_a_number(home: Home, policies: Path) -> None:
+    def find(query: Dataset) -> Iterator[Any]:
+        answer = Dataset()
+        answer.QueryRetrieveLevel, answer.PatientID, answer.StudyInstanceUID = "STUDY", "20200615", "1.2.3"
+        if query.PatientID != "20201231-20200101":  # the PACS passes over the key, and gives what it has
+            yield 0xFF00, answer
+            return
+        answer.PatientID = query.PatientID
+        yield 0xFF00, answer
+
+    with loading_from(home, policies, [], find=find) as (made, there):
+        made.start("patient_id\n20200101-20201231\n20201231-20200101\n")
+        made.until("done")
+        assert orders.missing(*made.here, 1)[:1] == [(2, "failed", "find_unusable")]
+        assert made.told("entry") == {("failed", "find_unusable"): 1, ("found", ""): 1}
+        assert set(there.moved) == {"1.2.3"}
+
+
+def test_a_number_with_other_signs_than_ascii_is_asked_for_as_it_is(home: Home, policies: Path) -> None:
+    with loading_from(home, policies, study(1, patient="Ω1")) as (made, there):
+        made.start("patient_id\nΩ1\n")
+        made.turn()
+        assert made.told("entry") == {("found", ""): 1}
+        assert [str(query.PatientID) for query in there.asked] == ["Ω1"]  # "?1" would mean other people
+
+
+def test_without_room_here_nothing_is_asked_for_and_no_study_is_to_blame(home: Home, policies: Path) -> None:
+    with pacs(several(1), lambda: 0) as there:
+        from_pacs(policies, there.url)
+        with loading(home, policies, min_free_bytes=1 << 60) as made:
+            made.start(accessions(1))
+            for _ in range(3):
+                made.turn()
+            assert (made.told("entry"), there.asked) == ({("waiting", ""): 1}, [])
+
+
+def test_tls_files_that_cannot_be_read_fail_no_entry(home: Home, policies: Path) -> None:
+    from_pacs(policies, f"dicom-tls://PACS@127.0.0.1:{free_port()}", ca_file="gone.pem")
+    with loading(home, policies) as made:
+        made.start(accessions(1))
+        for _ in range(5):
+            made.turn()
+            made.ahead_s += 901.0
+        made.runner.once(time.time())
+        assert made.told("entry") == {("waiting", "unreachable"): 1}
+
+
+def test_what_is_found_after_a_stop_is_not_kept(home: Home, policies: Path) -> None:
+    with loading_from(home, policies, several(1)) as (made, _):
+        serial = made.start(accessions(1))
+        database = made.house.parts.database
+        entry = database.next_item(serial, time.time())
+        assert entry is not None
+        orders.order(*made.here, serial, "stop", actor="admin", reason="enough")
+        database.found_studies(entry, [sealed(made.house.parts.keys, STUDY, 2, {"StudyInstanceUID": "1.2.3"})])
+        with database.transaction() as connection:
+            assert connection.exec_driver_sql("SELECT DISTINCT ciphertext FROM backload_items").fetchall() == [("",)]
+
+
+def test_what_another_process_brought_to_its_end_is_not_begun_again(home: Home, policies: Path) -> None:
+    with loading_from(home, policies, several(1)) as (made, _):
+        serial = made.start(accessions(1))
+        database = made.house.parts.database
+        item = database.next_item(serial, time.time())
+        assert item is not None
+        database.end_item(item.serial, MOVED)
+        database.postpone_item(item.serial, due_at=0.0, tries=1, reason="partial")
+        assert made.told("entry") == {("moved", ""): 1}
+
+
 BAD_LISTS = {
     "": "does not name the columns",
     "name\nX\n": "does not name the columns",
@@ -409,6 +482,13 @@ def test_a_list_with_a_fault_begins_nothing_and_is_not_quoted(tmp_path: Path, ke
         read_list(path, keys)
     assert BAD_LISTS[text] in str(caught.value)
     assert "SECRET" not in str(caught.value)
+
+
+def test_a_first_line_without_end_is_a_fault(tmp_path: Path, keys: Keys) -> None:
+    path = tmp_path / "list.csv"
+    path.write_text("SECRET" * 30_000)
+    with pytest.raises(PolicyError, match="does not name the columns"):
+        read_list(path, keys)
 
 
 def test_every_fault_of_a_list_is_told_by_its_line(tmp_path: Path, keys: Keys) -> None:
@@ -453,7 +533,8 @@ def test_a_list_is_fetched_from_orthanc_and_every_study_is_sent_on(
         (home.root / ".env").write_text(f"DEID_POLICIES={policies}\n")
         (tmp_path / "list.csv").write_text(accessions(4))
         with running(home, policies, dicom_port=port, allowed_peers=("ORTHANC@127.0.0.1",)) as gateway:
-            order = ["backload", "start", str(tmp_path / "list.csv"), "--from", "pacs", "--by", "a", "--reason", "p 7"]
+            order = ["backload", "start", str(tmp_path / "list.csv"), "--from", "pacs", "--by", "jane"]
+            order += ["--reason", "project 7"]
             code = run([*order, "--follow", "--home", str(home.root)])
             said = capsys.readouterr()
             assert (code, "3 moved, 0 failed" in said.out) == (1, True), said

@@ -97,6 +97,21 @@ def test_a_process_whose_lock_is_free_is_dead_at_once(home: Home, entering: Call
     assert time.monotonic() - began < lease_module.SILENT_S
 
 
+def test_one_that_could_not_say_that_it_leaves_is_dead_at_once_as_well(
+    home: Home, entering: Callable[..., Lease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_module, "SILENT_S", 3600.0)
+    first, second = entering(home), entering(home)
+
+    def out_of_reach() -> None:
+        raise OperationalError("leave", {}, Exception())
+
+    monkeypatch.setattr(first._database, "leave_process", out_of_reach)
+    first.release()
+    wait_until(second.leads)
+    assert not (home.root / FOLDER / f"{first.executor}.lock").exists()
+
+
 def test_a_silent_process_is_buried_and_writes_nothing_afterwards(
     home: Home, entering: Callable[..., Lease], url: str
 ) -> None:
@@ -151,6 +166,7 @@ def test_nobody_is_dead_for_an_outage_of_the_database(
     home: Home, entering: Callable[..., Lease], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = entering(home), entering(home)
+    assert second.heard_s > 0
     monkeypatch.setattr(lease_module, "STEADY_S", 0.3)
     closed = threading.Event()
     for lease in (first, second):
@@ -165,6 +181,7 @@ def test_nobody_is_dead_for_an_outage_of_the_database(
     time.sleep(1.2)  # both have been heard for long enough to judge others
     closed.set()
     time.sleep(1.5)
+    assert second.heard_s == 0
     silence(first)  # it comes back a little later than the other
     closed.clear()
     time.sleep(0.6)

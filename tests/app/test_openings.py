@@ -159,6 +159,7 @@ def test_commands_pause_resume_and_list(home: Home, policies: Path, capsys: pyte
     assert (code, "paused already" in text) == (2, True)
     code, text = said("pause", "research-archif", *who)
     assert (code, "no destination research-archif" in text) == (2, True)
+    assert said("resume", "research-archive", "--by", "jane@review", "--reason", "move of disks")[0] == 2  # not hers
     code, text = said("list", "--json")
     told = {one["destination"]: one for one in json.loads(text)}
     assert (told["research-archive"]["state"], told["research-archive"]["actor"]) == ("paused", "admin")

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from houses import late, study
@@ -200,6 +201,12 @@ def test_a_hung_poller_is_not_healthy(served: Gateway, monkeypatch: pytest.Monke
     monkeypatch.setattr(poller_module, "STALLED_S", 0.5)
     monkeypatch.setattr(served.poller, "once", lambda: go_on.wait(10))
     time.sleep(1.2)
+    assert get(served, "/healthz")[0] == 503
+    lease = SimpleNamespace(heard_s=0.0)  # of several processes one whose database is away: a restart mends nothing
+    monkeypatch.setattr(served.poller, "_lease", lease)
+    assert get(served, "/healthz")[0] == 200
+    assert get(served, "/readyz")[0] == 503
+    lease.heard_s = poller_module.OUTAGE_S
     assert get(served, "/healthz")[0] == 503
     monkeypatch.setattr(poller_module, "STALLED_S", 30.0)
     go_on.set()

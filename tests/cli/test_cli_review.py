@@ -15,8 +15,12 @@ from commands import Command, as_process, clean_environment
 from houses import house, study, to_folder
 from running import GatewayProcess
 
+from gateway.app.review.accounts import put_account
+from gateway.app.review.page import accounts_of, people_of
 from gateway.ledger import Ledger
 from gateway.pseudonyms import Keys, master_key
+from gateway.review import Role
+from gateway.review.provider import Identity
 from gateway.settings import Home, load_settings
 
 PASSWORD = "a quite long passphrase"
@@ -68,12 +72,38 @@ def test_tokens_are_made_listed_and_revoked_and_the_secret_is_told_once(home: Ho
     assert secret not in listed.out
     assert (row["name"], row["account"], row["state"]) == ("nightly", "anna", "counts")
     assert row["scopes"] == "decisions:write studies:read"
-    command("review", "user", "remove", "anna", *where)
-    assert command("review", "token", "list", *where, "--json").json[0]["state"] == "without account"
     assert command("review", "token", "revoke", "nightly", *where).code == 0
     assert command("review", "token", "revoke", "nightly", *where).code == 2
     assert command("review", "token", "list", *where, "--json").json == []
-    assert [line["event"] for line in events(home)][1:] == ["token_made", "account_removed", "token_revoked"]
+    assert [line["event"] for line in events(home)][1:] == ["token_made", "token_revoked"]
+
+
+def test_tokens_go_with_their_account_and_do_not_come_back_with_its_name(home: Home, command: Command) -> None:
+    where = ("--home", home.root)
+    for name in ("anna", "ben"):
+        put_account(home, load_settings(home.root), name, Role.REVIEWER, PASSWORD, by="uid 0")
+        command(*("review", "token", "new", f"of-{name}", "--account", name, "--scope", "studies:read", *where))
+    assert command("review", "user", "remove", "anna", *where).code == 0
+    put_account(home, load_settings(home.root), "anna", Role.PRIVACY_OFFICER, PASSWORD, by="uid 0")  # somebody else
+    assert [row["name"] for row in command("review", "token", "list", *where, "--json").json] == ["of-ben"]
+    told = [(line["event"], line.get("token", line.get("account"))) for line in events(home)][4:]
+    assert told == [("token_revoked", "of-anna"), ("account_removed", "anna"), ("account_added", "anna")]
+
+
+def test_of_somebody_who_came_by_the_provider_only_the_name_is_taken_away_and_that_is_said(
+    home: Home, command: Command
+) -> None:
+    where = ("--home", home.root)
+    people_of(home).meet(Identity("anna.b", Role.REVIEWER, "a subject"), accounts_of(home))
+    assert command("review", "user", "list", *where, "--json").json == [
+        {"name": "anna.b", "role": "reviewer", "by": "provider"}
+    ]
+    said = command("review", "user", "remove", "anna.b", *where)
+    assert "may no longer" not in said.out
+    assert "at the sign-in provider" in " ".join(said.out.split())
+    assert people_of(home).all() == {}
+    put_account(home, load_settings(home.root), "ben", Role.VIEWER, PASSWORD, by="uid 0")
+    assert command("review", "user", "remove", "ben", *where).out == "ben may no longer sign in\n"
 
 
 def test_a_token_of_nobody_or_beyond_its_role_is_refused_with_a_reason(home: Home, command: Command) -> None:

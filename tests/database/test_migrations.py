@@ -54,3 +54,11 @@ def test_a_migration_that_was_cut_off_is_done_again(database: Database) -> None:
         connection.execute(text("ALTER TABLE jobs ADD COLUMN issue INTEGER DEFAULT 1 NOT NULL"))
     database.migrate()
     assert database.jobs_in() == []
+
+
+def test_the_index_that_came_with_version_3_is_made_in_tables_of_version_2(database: Database) -> None:
+    with database.transaction() as connection:
+        connection.execute(text("DROP INDEX instances_by_sop"))
+        connection.execute(text("UPDATE schema_version SET version = 2"))
+    database.migrate()
+    assert "instances_by_sop" in {index["name"] for index in inspect(database.engine).get_indexes("instances")}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import threading
 import time
@@ -16,8 +18,8 @@ from planting import base
 from pydicom.uid import generate_uid
 from running import accept_everything, archive, policies_for, running, send, the_job, wait_idle
 
-from gateway.app.backup import make_backup, restore_backup
-from gateway.app.backup.contents import STAGE, clear_stage, link_home
+from gateway.app.backup import make_backup, making, restore_backup
+from gateway.app.backup.contents import STAGE, Entry, clear_stage, link_home
 from gateway.app.backup.tables import require_schema, snapshot, write_tables
 from gateway.app.serve import Gateway
 from gateway.database import Database, Subject
@@ -160,6 +162,49 @@ def test_a_restore_needs_the_keys_and_empty_places(backed_up: Path, home: Home, 
     full = f"sqlite:///{home.database}"
     with pytest.raises(UsageError, match="holds something already"):
         restore_backup(backed_up, target, load_settings(tmp_path, database_url=full), tmp_path / "keys")
+
+
+def test_a_ledger_that_grows_meanwhile_is_whole_where_no_links_can_be_made(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Database.in_home(home.database).close()
+    ledger = Ledger(home.ledger, Keys(master_key(home, load_settings(home.root))).ledger)
+    ledger.append("started", "started/1")
+
+    def no_links(*_given: object, **_more: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    def link_and_go_on(home: Home, stage: Path) -> list[Entry]:
+        entries = link_home(home, stage)
+        ledger.append("sent", "sent/1")  # sending does not rest
+        return entries
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(making, "link_home", link_and_go_on)
+    make_backup(home, load_settings(home.root), tmp_path / "backup", keys_to=tmp_path / "keys", patience_s=5)
+    other = Home(tmp_path / "other")
+    restore_backup(tmp_path / "backup", other, load_settings(other.root), tmp_path / "keys")
+    restored = Ledger(other.ledger, ledger._key)
+    assert [line["event"] for line in restored.lines()] == ["started", "sent", "restored"]
+    assert restored.verify().sound
+
+
+def test_a_file_that_is_replaced_as_it_is_linked_is_whole(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, link = home.root / "state.json", os.link
+    state.write_bytes(b"the old one, which is longer")
+
+    def link_and_replace(source: Path, target: Path, *, follow_symlinks: bool) -> None:
+        link(source, target, follow_symlinks=follow_symlinks)
+        if source == state:
+            (home.root / "state.new").write_bytes(b"new")
+            (home.root / "state.new").rename(state)
+
+    monkeypatch.setattr(os, "link", link_and_replace)
+    (home.root / STAGE).mkdir()
+    sizes = {one.path: one.size for one in link_home(home, home.root / STAGE)}
+    assert sizes["state.json"] == len(b"the old one, which is longer")
 
 
 def test_links_of_a_backup_that_was_killed_go_and_those_of_one_at_work_stay(home: Home) -> None:

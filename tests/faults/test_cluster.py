@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -29,7 +29,7 @@ from gateway.app.review.page import accounts_of
 from gateway.app.serve import Gateway, wire
 from gateway.cli import run
 from gateway.database import Database
-from gateway.errors import UsageError
+from gateway.errors import Stopping, UsageError
 from gateway.ledger import Ledger
 from gateway.pseudonyms import Keys, master_key
 from gateway.review import Role
@@ -152,6 +152,32 @@ def test_a_killed_worker_s_study_goes_on_elsewhere(home: Home, postgres: str, tm
             assert sorted(row.roles for row in database.processes()) == [("receive",), ("work-cpu",), ("work-cpu",)]
             database.close()
         check(home, kept, 4)
+
+
+@pytest.mark.peer
+def test_one_that_was_taken_for_dead_ends_its_work_before_it_closes_its_doors(
+    home: Home, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies = policies_for(tmp_path / "policies", "dicom://ARCHIVE@127.0.0.1:1")
+    at_work_still = []
+    with running(home, policies, database_url=postgres) as gateway:
+        close = gateway.receiver.stop
+
+        def close_door() -> None:  # which takes as long as a sender needs
+            with suppress(Stopping):
+                gateway.parts.workers.run(int, "1")
+                at_work_still.append("workers")
+            if gateway.engine.alive:
+                at_work_still.append("engine")
+            close()
+
+        monkeypatch.setattr(gateway.receiver, "stop", close_door)
+        other = Database(postgres)
+        assert gateway.lease is not None
+        assert other.remove_process(gateway.lease.executor)
+        other.close()
+        wait_until(lambda: not gateway.healthy(), seconds=30, what="it notices")
+    assert at_work_still == []
 
 
 def no_routes(folder: Path) -> None:

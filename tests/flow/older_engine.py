@@ -1,7 +1,8 @@
 """An engine process of an older version: other code behind the same names. Run as a program; it is killed by the test.
 
 older_engine.py STORE_URL LOCK [EXECUTOR]      prints "busy" when one leg runs, one is queued behind it, and one is
-                                               delayed; EXECUTOR: it shares the store with others
+                                               delayed; EXECUTOR: it shares the store with others, and
+                                               leaves what was delayed, which is of another queue, to them
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dbos import DBOS
 from engine_cases import Script
 
 from gateway.flow import Engine, Leg, Next
+from gateway.flow.queues import CPU, DECISIONS, EMBEDDED
 
 
 class OlderEngine(Engine):
@@ -37,7 +39,12 @@ class OlderEngine(Engine):
 if __name__ == "__main__":
     executor = sys.argv[3] if len(sys.argv) > 3 else ""
     engine = OlderEngine(
-        steps=Script(), pending=list, store_url=sys.argv[1], lock=Path(sys.argv[2]), executor_id=executor
+        steps=Script(),
+        pending=list,
+        store_url=sys.argv[1],
+        lock=Path(sys.argv[2]),
+        executor_id=executor,
+        queues=(CPU, DECISIONS) if executor else EMBEDDED,
     )
     engine.start(workers=1)
     engine.enqueue(Next(Leg.FORWARD, "delayed", 1, delay_s=2.0))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from engine_cases import Script, Store, wait_for
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.errors import EnvironmentFault
 from gateway.flow import Leg, Next
@@ -110,3 +111,31 @@ def test_a_command_waits_for_no_gateway_of_several_and_they_wait_for_it(
     with pytest.raises(EnvironmentFault, match="another gateway's engine runs on this database"):
         elsewhere.take()
     command.release()
+
+
+def test_a_lock_outlives_an_outage_of_the_database_and_is_lost_to_who_takes_it(
+    shared: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_module, "PATIENCE_S", 0.5)
+    mine = StoreLock(shared.lock, shared.url, shared=True)
+    elsewhere = StoreLock(shared.lock.with_name("other.lock"), shared.url, brief=True)
+    breaking = "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    mine.take()
+    try:
+        assert shared.sql(breaking) == [(1,)]
+        with monkeypatch.context() as away:
+            nobody = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
+            away.setattr(lock_module, "create_engine", lambda *_, **__: nobody)
+            for _ in range(2):
+                with pytest.raises(SQLAlchemyError):
+                    mine.keep()
+        mine.keep()
+        with pytest.raises(EnvironmentFault, match="another gateway's engine runs on this database"):
+            elsewhere.take()
+        shared.sql(breaking)
+        elsewhere.take()
+        with pytest.raises(EnvironmentFault, match="another gateway's engine runs on this database"):
+            mine.keep()
+    finally:
+        elsewhere.release()
+        mine.release()

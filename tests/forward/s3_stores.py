@@ -27,6 +27,7 @@ class S3Store:
     port: int = 0
     scheme: str = "http"
     objects: dict[str, bytes] = field(default_factory=dict)
+    encrypted: dict[str, str] = field(default_factory=dict)  # key -> how
     puts: list[str] = field(default_factory=list)
     asked: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -66,7 +67,7 @@ def s3_store(
             elif self.path == f"/{BUCKET}":
                 self._reply(200)
             elif self.path in seen.objects:
-                self._reply(200, headers=self._checksum(seen.objects[self.path]))
+                self._reply(200, headers=self._told())
             else:
                 self._reply(404)
 
@@ -96,16 +97,21 @@ def s3_store(
             else:
                 seen.objects[self.path] = body[:-1] + b"?" if spoils else body
                 asked = self.headers["x-amz-server-side-encryption"]
-                encrypted = {"x-amz-server-side-encryption": asked} if asked and encrypts else {}
-                self._reply(200, headers={**self._checksum(seen.objects[self.path]), **encrypted})
+                seen.encrypted |= {self.path: asked} if asked and encrypts else {}
+                self._reply(200, headers=self._told())
 
         def _note(self) -> None:
             with seen.lock:
                 seen.asked.append((self.command, self.path, dict(self.headers)))
 
-        def _checksum(self, body: bytes) -> dict[str, str]:
-            digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
-            return {"x-amz-checksum-sha256": digest} if checksums else {}
+        def _told(self) -> dict[str, str]:
+            """Of the object that is here."""
+            digest = base64.b64encode(hashlib.sha256(seen.objects[self.path]).digest()).decode()
+            how = seen.encrypted.get(self.path)
+            return {
+                **({"x-amz-checksum-sha256": digest} if checksums else {}),
+                **({"x-amz-server-side-encryption": how} if how else {}),
+            }
 
         def _reply(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None) -> None:
             self.send_response(status)

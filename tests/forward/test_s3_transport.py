@@ -230,16 +230,23 @@ def test_a_store_that_is_unwell_is_left_alone_after_the_first(goods: Consignment
             open_transport(f"s3://{BUCKET}", TransportOptions(access=there.access())).probe()
 
 
-@pytest.mark.parametrize(("encrypts", "raised"), [(True, None), (False, "archive_refuses")])
+@pytest.mark.parametrize("checksums", [True, False])
+@pytest.mark.parametrize(
+    ("encrypts", "kind", "raised"), [(True, "success", None), (False, "failure", "archive_refuses")]
+)
 def test_encryption_that_was_asked_for_must_have_happened(
-    goods: Consignment, encrypts: bool, raised: str | None
+    goods: Consignment, encrypts: bool, kind: str, raised: str | None, checksums: bool
 ) -> None:
-    with s3_store(encrypts=encrypts) as there:
-        _, error = deliver(goods, there.access(encryption="aws:kms", kms_key_id="alias/research"))
-        headers = next(headers for method, _, headers in there.asked if method == "PUT")
-    assert headers["x-amz-server-side-encryption"] == "aws:kms"
-    assert headers["x-amz-server-side-encryption-aws-kms-key-id"] == "alias/research"
-    assert (error and error.reason) == raised
+    with s3_store(encrypts=encrypts, checksums=checksums) as there:
+        access = there.access(encryption="aws:kms", kms_key_id="alias/research")
+        for _ in range(2):  # the second time it is there
+            receipts, error = deliver(goods, access)
+            assert kinds(receipts) == [kind] * 3
+            assert (error and error.reason) == raised
+        puts = [headers for method, _, headers in there.asked if method == "PUT"]
+    assert len(puts) == 3
+    assert puts[0]["x-amz-server-side-encryption"] == "aws:kms"
+    assert puts[0]["x-amz-server-side-encryption-aws-kms-key-id"] == "alias/research"
 
 
 def test_a_large_file_is_streamed_as_it_was_cleared(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,20 @@ def test_what_was_inflated_is_not_kept(tmp_path: Path) -> None:
         first = scan_file(path)
         assert first.leaves
         assert scan_file(path) is not first
+
+
+def test_what_was_inflated_and_cannot_be_read_is_not_kept(tmp_path: Path) -> None:
+    """No element was whole, so that only the tail holds what may be a gigabyte."""
+    whole = scan_file(good := _written(tmp_path / "a.dcm", encode(plain_scrub(identified_ct()), DEFLATED)))
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    unfolds = deflate.compress(b"\xff" * (1 << 20)) + deflate.flush()
+    path = _written(tmp_path / "b.dcm", good.read_bytes()[: whole.dataset_start] + unfolds)
+    with scanning_once():
+        first = scan_file(path)
+        assert (first.leaves, first.tail and first.tail.size) == ([], 1 << 20)
+        assert scan_file(path) is not first
+
+
+def _written(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path

@@ -40,6 +40,7 @@ BODY = {
     "gallery": 50,
     "confidence": 0.95,
     "on": TODAY,
+    "untouched": 0.9,
     "domain": {"mean": (0.0, 1.0)},
 }
 
@@ -96,7 +97,8 @@ def test_a_card_says_which_level_gives_which_risk_and_on_whom(cards: CardFolder,
     assert set(found.domain) == {key.removeprefix("domain ") for key in card.parameters if key.startswith("domain ")}
     told = [key for key in card.metrics if key.startswith("calibration, r 0.3")]
     assert len(told) == 4  # two attackers, two attacks
-    assert 0 <= float(str(card.metrics["calibration: rank-1 in untouched originals"])) <= 1
+    assert 2 / WANTED.gallery < found.untouched <= 1  # what finds less is refused
+    assert card.metrics["calibration: rank-1 in untouched originals"] == round(found.untouched, 3)
 
 
 def test_who_is_known_is_left_out_and_the_two_sides_share_nobody(cards: CardFolder, strangers: Cohort) -> None:
@@ -193,6 +195,8 @@ def test_a_calibration_whose_bounds_rise_with_the_level_is_no_calibration() -> N
         Calibration.model_validate({**BODY, "levels": rising})
     fine = Calibration.model_validate({**BODY, "levels": (rising[1].model_copy(update={"level": 0.95}), rising[0])})
     assert (fine.meeting(0.1), fine.meeting(0.2), fine.meeting(0.05)) == ((0.9,), (0.95, 0.9), ())
+    blind = Calibration.model_validate({**fine.model_dump(), "untouched": 0.15})
+    assert (blind.meeting(0.1), blind.meeting(0.2)) == ((0.9,), ())  # nobody is found in originals either
 
 
 def test_the_command_tells_the_levels_and_ends_with_1_when_none_keeps_the_target(

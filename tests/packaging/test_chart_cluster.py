@@ -222,6 +222,19 @@ def test_the_one_pod_may_have_a_review_page_too_and_has_none_unasked(render: Ren
     assert not [name for name in environment(container) if name.startswith("DEID_REVIEW")]
 
 
+def test_an_ingress_is_told_when_the_page_speaks_tls_itself(render: Render) -> None:
+    def annotations(**own: Any) -> dict[str, str]:
+        ingress = {"enabled": True, "tlsSecret": "ingress-tls", "annotations": own.pop("annotations", {})}
+        objects = render({"review": {"enabled": True, "host": "a.example", "ingress": ingress, **own}})
+        return dict(objects["Ingress/deid-gateway-review"]["metadata"]["annotations"])
+
+    affinity, protocol = "nginx.ingress.kubernetes.io/affinity", "nginx.ingress.kubernetes.io/backend-protocol"
+    assert annotations() == {affinity: "cookie"}
+    assert annotations(tlsSecret="page-tls") == {affinity: "cookie", protocol: "HTTPS"}
+    own = {affinity: "cookie", protocol: "GRPCS"}
+    assert annotations(tlsSecret="page-tls", annotations={protocol: "GRPCS"}) == own
+
+
 def test_secrets_of_destinations_are_files_for_reading(render: Render) -> None:
     container = gateway(render(CLUSTER), "work-cpu")
     mount = {"name": "destinations", "mountPath": "/etc/deid/destinations", "readOnly": True}
@@ -254,6 +267,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "a scaler that is none": {"cluster": {"roles": {"work-cpu": {"autoscale": {"by": "vpa"}}}}},
     "a page without a name": {"review": {"enabled": True}},
     "an ingress in the clear": {"review": {"enabled": True, "host": "a.example", "ingress": {"enabled": True}}},
+    "a page in the clear on every node": {"review": {"enabled": True, "host": "a.example", "serviceType": "NodePort"}},
     "a page by its address": {"review": {"enabled": True, "host": "https://a.example"}},
     "a provider in the clear": {"settings": {"reviewOidcIssuer": "http://login.example"}},
     "weights that nobody vouches for": {"weights": {"existingClaim": "w"}},

@@ -47,7 +47,7 @@ def test_every_range_holds_its_pin() -> None:
 
 
 def test_everything_that_ours_need_is_pinned_too() -> None:
-    extras = [text for name in ("cluster", "dev") for text in PROJECT["optional-dependencies"][name]]
+    extras = [text for name in ("cluster", "dev", "learn", "bench") for text in PROJECT["optional-dependencies"][name]]
     names = [str(requirement) for requirement in requirements([*PROJECT["dependencies"], *extras])]
     assert closure([re.sub(r";.*", "", name) for name in names]) - set(pins()) == set()
 

@@ -14,6 +14,7 @@ from pydicom.dataset import Dataset
 
 from gateway.gate import Pair
 from gateway.gate.encoding import judge_encoding
+from gateway.learn.objects import coded
 from gateway.pixels import Work
 from gateway.pixels.resynthesize import Resynthesize
 from gateway.pixels.stage_card import folders_of
@@ -26,20 +27,8 @@ from tests.adjustable_cards import (
     instances,
     run,
     work_of,
-    write_card,
     write_films,
 )
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_card(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return write_films(tmp_path_factory.mktemp("study"))
-
 
 # -- what is written ------------------------------------------------------------------------------------------------
 
@@ -158,6 +147,7 @@ def test_a_picture_of_another_kind_holds_or_is_left_out(models: Path, tmp_path: 
     film, second = write_films(tmp_path / "in", visits=2)
     changes: dict[str, Callable[[Dataset], Any]] = {
         "projection": lambda one: setattr(one, "ViewPosition", "LL"),
+        "a projection": lambda one: setattr(one, "ViewCodeSequence", [coded("399198007", "SCT", "right lateral")]),
         "body part": lambda one: setattr(one, "BodyPartExamined", "HAND"),
         "modality": lambda one: setattr(one, "Modality", "MG"),
         "localizer": lambda one: setattr(one, "ImageType", ["ORIGINAL", "PRIMARY", "LOCALIZER"]),
@@ -171,6 +161,20 @@ def test_a_picture_of_another_kind_holds_or_is_left_out(models: Path, tmp_path: 
         assert [step.dropped for step in steps] == ["", "uncovered"]
         alone = held(instances([path], tmp_path / f"alone {why}"), work_of(models), tmp_path / "estimates")
         assert alone.reason == "no_picture"
+
+
+@pytest.mark.parametrize(
+    "code", ["272479007", "399348003", "R-10206"]
+)  # PS3.16 CID 4010: postero-anterior, its reverse
+def test_a_frontal_view_that_is_stated_by_code_is_made_anew(
+    models: Path, study: list[Path], tmp_path: Path, code: str
+) -> None:
+    def by_code(dataset: Dataset) -> None:
+        dataset.ViewPosition = ""
+        dataset.ViewCodeSequence = [coded(code, "SRT" if code.startswith("R") else "SCT", "a view")]
+
+    group = instances([changed(study[0], tmp_path / "coded.dcm", by_code)], tmp_path / "out")
+    assert run(group, work_of(models), tmp_path / "estimates")[0].counts["frames"] == 1
 
 
 def test_a_follow_up_holds_unless_the_policy_takes_it(models: Path, study: list[Path], tmp_path: Path) -> None:

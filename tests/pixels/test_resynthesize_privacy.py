@@ -29,19 +29,7 @@ from tests.adjustable_cards import (
     instances,
     run,
     work_of,
-    write_card,
-    write_films,
 )
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_card(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return write_films(tmp_path_factory.mktemp("study"))
 
 
 def test_a_target_takes_the_weakest_level_that_keeps_it(models: Path, study: list[Path], tmp_path: Path) -> None:
@@ -94,9 +82,23 @@ def test_a_policy_that_asks_what_no_level_keeps_does_not_load(models: Path) -> N
     assert "is not calibrated" in faults(Resynthesize(CARD, privacy=Privacy(0.05)))
     assert "no level" in faults(Resynthesize(card, privacy=Privacy(0.02)))
     assert faults(Resynthesize(card, privacy=Privacy(0.05))) == ""
+    blind = calibrated(models, "tiny-films-blind", {0.9: 0.2, 0.3: 0.03}, untouched=0.05)
+    assert "untouched" in faults(Resynthesize(blind, privacy=Privacy(0.05)))
+    assert faults(Resynthesize(blind, privacy=Privacy(0.04))) == ""
     escalating = POLICY.model_copy(update={"escalate": EscalatePolicy(stage="resynthesize", levels=(0.9, 0.3))})
     assert "level 0.9" in faults(Resynthesize(card, privacy=Privacy(0.05)), escalating)
     assert faults(Resynthesize(card, privacy=Privacy(0.3)), escalating) == ""
+
+
+@pytest.mark.parametrize(
+    ("levels", "loads"),
+    [((0.9, 0.3), True), ((0.3,), True), ((0.3, 0.9), False), ((2.0, 0.5), False), ((0.9, 0.0), False)],
+)
+def test_escalation_goes_to_smaller_quantiles_only(models: Path, levels: tuple[float, ...], *, loads: bool) -> None:
+    """A smaller r blocks more: in any other order a study that failed would be tried at a weaker level."""
+    policy = POLICY.model_copy(update={"escalate": EscalatePolicy(stage="resynthesize", levels=levels)})
+    faults = list(Resynthesize(CARD, levels=(0.9, 0.3)).misfits(policy, folders_of(models)))
+    assert (not faults) == loads
 
 
 def test_levels_or_privacy_and_in_order() -> None:

@@ -70,6 +70,12 @@ def test_the_next_hours_are_known(hours: str, now: str, opens: str) -> None:
     assert hours_of({"hours": hours}).opens_at(at(now)) == at(opens)
 
 
+def test_hours_that_the_clock_leaves_out_in_spring_are_those_of_the_next_week() -> None:
+    hours = hours_of({"hours": "Sun 02:00-03:00", "zone": "Europe/Berlin"})  # on 2026-03-29 it goes from 2 to 3
+    after_the_last = at("2026-03-22T03:00:00", "Europe/Berlin")
+    assert hours.opens_at(after_the_last) == at("2026-04-05T02:00:00", "Europe/Berlin")
+
+
 @given(begin=st.integers(0, 1439), length=st.integers(1, 1439), when=st.integers(1_700_000_000, 1_800_000_000))
 def test_every_day_one_span_is_open_for_its_length(begin: int, length: int, when: int) -> None:
     end = (begin + length) % 1440

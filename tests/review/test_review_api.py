@@ -272,11 +272,22 @@ def test_a_release_is_closed_read_and_recalled(collected: Site) -> None:
         assert found["release"]["state"] == state
     assert {one["verdict"] for one in found["release"]["scores"]} == {"keeps to it"}
     assert found["not_assessed"]
-    assert [line["operation"] for line in site.events("token_used")] == ["close", "recall"]
+    used = [(line["operation"], line["key"]) for line in site.events("token_used")]
+    assert used == [("close", "research-basic-1"), ("recall", "research-basic-1")]
     assert api.get(f"{API}/releases/research-basic-1/report.pdf").content.startswith(b"%PDF-")
     assert "no claim of anonymity" in api.get(f"{API}/releases/research-basic-1/report.html").text
     for verb in ("close", "recall"):
         assert api.post(f"{API}/releases/research-basic-9/{verb}", json=BODIES[verb]).status_code == 404
+
+
+def test_what_somebody_typed_into_an_address_stays_out_of_the_ledger(site: Site) -> None:
+    api = client(site, token_for(site, Role.PRIVACY_OFFICER))
+    assert api.post(f"{API}/studies/{CANARY}/decisions", json=BODIES["decide"]).status_code == 404
+    for verb in ("close", "recall"):
+        assert api.post(f"{API}/releases/{CANARY}/{verb}", json=BODIES[verb]).status_code == 404
+    used = [(line["operation"], line["key"]) for line in site.events("token_used")]
+    assert used == [("decide", ""), ("close", ""), ("recall", "")]
+    assert CANARY not in site.house.parts.home.ledger.read_text()
 
 
 def test_policies_are_read_and_compared(site: Site) -> None:

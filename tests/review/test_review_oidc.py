@@ -6,6 +6,8 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,10 +20,13 @@ from openid_provider import CLIENT, SECRET, OpenIdProvider, b64, openid_provider
 from review_site import ORIGIN, PASSWORD, Site, csrf_of, site_of
 from starlette.testclient import TestClient
 
+from gateway.app.review.accounts import put_account
 from gateway.app.review.page import provider_of
 from gateway.errors import EnvironmentFault, UsageError
-from gateway.review import Role
-from gateway.review.attempts import LASTS_S, Attempts
+from gateway.review import Accounts, Role
+from gateway.review.attempts import LASTS_S, MOST_AT_ONCE, Attempts
+from gateway.review.known_people import KnownPeople
+from gateway.review.provider import Identity, NotLetIn
 from gateway.review.sessions import VOUCHED_S, Sessions
 from gateway.settings import Home, load_settings
 
@@ -248,6 +253,9 @@ def test_an_attempt_ends_after_a_while_and_others_push_it_out() -> None:
     mark, attempt = attempts.begin("http://x")
     now[0] = LASTS_S + 1
     assert attempts.take(mark, attempt.state) is None
+    begun = [attempts.begin("http://x") for _ in range(MOST_AT_ONCE + 1)]
+    found = [attempts.take(mark, attempt.state) for mark, attempt in begun]
+    assert found == [None, *(attempt for _, attempt in begun[1:])]
 
 
 # -- the provider itself ----------------------------------------------------------------------------------------------
@@ -320,6 +328,35 @@ def test_a_name_stays_with_whoever_had_it_first(empty: Site, openid: OpenIdProvi
     empty.accounts.put("carl", Role.REVIEWER, PASSWORD)
     openid.sub, openid.name = "carl's", "carl"
     assert come_back(empty, openid)[1].status_code == 403
+
+
+def test_no_account_is_added_under_the_name_of_somebody_whom_the_provider_knows(
+    empty: Site, openid: OpenIdProvider
+) -> None:
+    come_back(empty, openid)
+    parts = empty.house.parts
+    with pytest.raises(UsageError, match=r"user remove anna\.b"):
+        put_account(parts.home, parts.settings, "anna.b", Role.REVIEWER, PASSWORD, by="uid 0")
+    assert empty.accounts.all() == {}
+    assert empty.events("account_added") == []
+
+
+def test_of_many_people_at_many_processes_one_has_a_name_and_nobody_is_lost(tmp_path: Path) -> None:
+    """Each `KnownPeople` stands for a process: they share the file alone."""
+    path, accounts = tmp_path / "people.json", Accounts(tmp_path / "accounts.json")
+    let_in: list[int] = []
+
+    def sign_in(number: int) -> None:
+        people = KnownPeople(path)
+        people.meet(Identity(f"person{number}", Role.VIEWER, f"subject {number}"), accounts)
+        with suppress(NotLetIn):
+            people.meet(Identity("of-all", Role.VIEWER, f"another {number}"), accounts)
+            let_in.append(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(sign_in, range(16)))
+    assert len(let_in) == 1
+    assert set(KnownPeople(path).all()) == {"of-all", *(f"person{number}" for number in range(16))}
 
 
 def test_who_is_removed_or_comes_back_with_another_role_is_out(empty: Site, openid: OpenIdProvider) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -167,3 +167,26 @@ def test_a_folder_that_exists_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_free_space_is_that_of_the_spools_file_system(tmp_path: Path) -> None:
     assert 0 < Spool(tmp_path).free_bytes() <= os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
+
+
+def test_a_look_at_all_files_bears_what_is_moved_and_removed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool(tmp_path / "spool")
+    part, gone = spool.new_part(), spool.new_part()
+    for path in (part, gone):
+        path.write_bytes(b"x")
+    whole = spool.keep(part, "s1")
+    (spool.root / "s2").mkdir()
+    look = os.scandir
+
+    def look_while_others_work(folder: Path) -> Iterator[os.DirEntry[str]]:
+        if Path(folder) == spool.root / "s2":
+            Path(folder).rmdir()
+        entries = look(folder)
+        if Path(folder) == spool.incoming:
+            gone.unlink()
+        return entries
+
+    monkeypatch.setattr(os, "scandir", look_while_others_work)
+    assert set(spool.files()) == {spool.path("s1", whole)}

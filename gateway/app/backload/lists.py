@@ -49,7 +49,10 @@ def read_list(path: Path, keys: Keys) -> list[NewItem]:
     except (OSError, UnicodeDecodeError):
         raise PolicyError([Fault(str(path), 0, "cannot be read as UTF-8 text", "save it as CSV, UTF-8")]) from None
     rows = csv.reader(io.StringIO(text))
-    header = [name.strip().lower() for name in next(rows, [])]
+    try:
+        header = [name.strip().lower() for name in next(rows, [])]
+    except csv.Error:  # one cell longer than csv takes
+        header = []
     named = [name for name in header if name in KEYWORDS]
     others = set(header) - set(named) - ({"from", "to"} if named == ["patient_id"] else set())
     if len(named) != 1 or others or len(set(header)) < len(header):

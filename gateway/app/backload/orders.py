@@ -20,7 +20,7 @@ from gateway.settings import Home, Settings
 
 REASONS = {
     "destination_unknown": "the PACS does not know our AE title as a place to send to: register it there, then resume",
-    "unreachable": "the PACS does not answer; it is tried again",
+    "unreachable": "the PACS does not answer, or our TLS files cannot be read: see the log; it is tried again",
     "find_refused": "the PACS refused the query: see its log",
     "find_unusable": "the PACS answered with studies that were not asked for: it does not match by this attribute",
     "too_many_matches": "more than 10,000 studies: narrow the entry",

@@ -100,6 +100,8 @@ class Backloading:
                 return
             database.reopen_items()
             self._took_over = True
+        if not self._arrivals.has_room() or self._arrivals.is_behind():
+            return  # the door would refuse, and no study is to blame for that
         for backload in database.backloads(RUNNING):
             source = self._parts.policies.current.sources.get(backload.source)
             if source is not None and source.hours.open_at(now) and now >= self._rests.get(source.name, (0, 0.0))[1]:
@@ -142,7 +144,8 @@ class Backloading:
         elif isinstance(error, NotReached):
             pause_s = self._rests.get(doing.source, (FIRST_REST_S, 0.0))[0]
             self._rests[doing.source] = (min(2 * pause_s, LONGEST_REST_S), now + pause_s)
-            log("source_unreachable", level=logging.WARNING, peer=doing.source, seconds=pause_s)
+            why = {"peer": doing.source, "reason": str(error), "seconds": pause_s}
+            log("source_unreachable", level=logging.WARNING, **why)
             database.postpone_item(item.serial, due_at=now, tries=item.tries, reason="unreachable")
         elif isinstance(error, NotGiven) and error.reason == "destination_unknown":  # of all of them
             log("backload_paused", level=logging.WARNING, peer=doing.source, reason=error.reason, status=error.status)

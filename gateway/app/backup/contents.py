@@ -70,10 +70,10 @@ def link_home(home: Home, stage: Path) -> list[Entry]:
         for name in sorted(files):
             if _is_left_out(place, name) or name.endswith(_ENDINGS):
                 continue
-            source = home.root / place / name
+            linked = stage / place / name
             try:
-                _link(source, stage / place / name)
-                entries.append(Entry(str(place / name), source.stat().st_size))
+                _link(home.root / place / name, linked)
+                entries.append(Entry(str(place / name), linked.stat().st_size))
             except FileNotFoundError:  # a page's or a message's file of a moment: none that a leg works with
                 continue
     return entries

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.app.backup.contents import APART, Entry, link_home, stage_of
+from gateway.app.backup.contents import APART, link_home, stage_of
 from gateway.app.backup.tables import require_schema, snapshot, write_tables
 from gateway.database import SCHEMA_VERSION
 from gateway.durable import PART, sync_folder, writing
@@ -77,9 +77,13 @@ def _write(home: Home, url: str, ledger: Ledger, keys: Keys, part: Path, patienc
             entries = link_home(home, stage)
             whole, head = ledger.extent()
             rested_s = time.monotonic() - began
-        # Lines that the ledger has beyond the tables are of decisions that are taken again, to the same end.
-        entries = [Entry(LEDGER, whole) if one.path == LEDGER else one for one in entries]
-        files = [_copied(stage / one.path, part / HOME / one.path, one.size, part) for one in entries]
+        files = [
+            _copied(stage / one.path, part / HOME / one.path, one.size, part) for one in entries if one.path != LEDGER
+        ]
+        # Lines that the ledger has beyond the tables are of decisions that are taken again, to the same end. It is read
+        # where it is: it only grows, and without links the stage has a copy of before its extent was known.
+        if whole:
+            files.append(_copied(home.ledger, part / HOME / LEDGER, whole, part))
         if head:
             files.append(_written(part / HOME / f"{LEDGER}.head", head, part))
         rows = write_tables(tables, part / TABLES)

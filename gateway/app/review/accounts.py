@@ -19,6 +19,10 @@ from gateway.settings import Home, Settings
 def put_account(home: Home, settings: Settings, name: str, role: Role, password: str, *, by: str) -> bool:
     """Add or change one; True when it is new. The ledger's line comes first. Raises UsageError."""
     require_account(name, password)
+    if name in people_of(home).all():
+        raise UsageError(
+            f"somebody signs in as {name} by the provider; another name, or `review user remove {name}` first"
+        )
     accounts = accounts_of(home)
     new = name not in accounts.all()
     event = "account_added" if new else "account_changed"
@@ -27,16 +31,23 @@ def put_account(home: Home, settings: Settings, name: str, role: Role, password:
     return new
 
 
-def remove_account(home: Home, settings: Settings, name: str, *, by: str) -> None:
-    """An account, or a name that a sign-in provider gave to somebody. Raises UsageError for one that is not there."""
+def remove_account(home: Home, settings: Settings, name: str, *, by: str) -> bool:
+    """An account with its tokens; or a name that a sign-in provider gave to somebody: then False, since whoever has it
+    may come by the provider again. Raises UsageError for one that is not there.
+    """
     accounts, people = accounts_of(home), people_of(home)
-    if name in accounts.all():
+    local = name in accounts.all()
+    if local:
+        for token in tokens_of(home).all().values():
+            if token.account == name:  # or it would count again for whoever gets the name next
+                revoke_token(home, settings, token.name, by=by)
         accounts.remove(name)
     elif name in people.all():
         people.remove(name)
     else:
         raise UsageError(f"there is no account {name}; see `deid-gateway review user list`")
     _ledger(home, settings).append("account_removed", f"account/{time.time_ns()}", actor=by, account=name)
+    return local
 
 
 def new_token(

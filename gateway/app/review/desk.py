@@ -69,6 +69,9 @@ class ReviewDesk:
     def case(self, key: str) -> Case | None:
         return self._files.case(key)
 
+    def knows(self, name: str) -> bool:
+        return self._files.subject(name) is not None or self._parts.database.release_named(name) is not None
+
     def history(self, key: str) -> list[Event]:
         subject = self._files.subject(key)
         return review_history.of_study(self._parts.home.ledger, key, subject.study_key if subject else "")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gateway.review.desk import Box, Thing
 from gateway.review.desk import Pointer as Finding
-from gateway.review.records import Changed, PolicyText
+from gateway.review.records import Changed, LeakScore, PolicyText, ReleaseFacts
 
 __all__ = ["Box", "Changed", "Finding", "PolicyText", "Thing"]
 
@@ -120,38 +120,19 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class Score(LeakScore):
     """A leak score: the bound decides, never the estimate. `of_limit` 1 is the limit, null where it is no evidence."""
 
-    check: str
-    card: str
-    attack: str
-    scope: str
-    estimate: float | None
-    upper: float | None
-    limit: float | None
     of_limit: float | None
-    people: int
     verdict: str
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(ReleaseFacts):
     """One release. `scores` are those of its last judgement."""
 
-    name: str
-    state: str
-    policy: str
-    policy_digest: str
-    project: str
-    destination: str
-    people: int
-    studies: int
     opened: datetime
     closed: datetime | None
-    reason: str
-    says: str
-    at: str
     scores: list[Score]
 
 

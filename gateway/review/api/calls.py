@@ -147,7 +147,8 @@ class Operation:
             self._body(request, body) if self.body is not None else None,
         )
         if self.scope is not None and self.scope.writes:  # before anything is asked of the gateway
-            about = str(next(iter(request.path_params.values()), ""))
+            named = str(next(iter(request.path_params.values()), ""))
+            about = named if bureau.desk.knows(named) else ""  # a Patient ID in an address must not stay for good
             bureau.desk.note("token_used", call.person, token=token.name, operation=self.ident, key=about)
         value = self.handler(call)
         if isinstance(value, Response):

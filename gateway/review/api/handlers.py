@@ -9,12 +9,12 @@ from gateway.review.api.calls import Call
 from gateway.review.desk import Case, HeaderLine, Kind, Verb, Wish
 from gateway.review.problems import Problem
 from gateway.review.records import Sought
+from gateway.review.release_pages import KINDS
 from gateway.review.roles import May
 from gateway.review.study_page import box_of, picture_headers
 from gateway.review.wording import midnight, reason_of
 
 VERBS = {"approve": Verb.RELEASE, "reject": Verb.REJECT, "rerun": Verb.RERUN, "redact": Verb.REDACT}
-REPORTS = {"html": "text/html; charset=utf-8", "pdf": "application/pdf"}
 
 
 def queue(call: Call) -> answers.Queue:
@@ -185,4 +185,4 @@ def _report(call: Call, kind: str) -> Response:
     if data is None:
         raise Problem(404, "no release has this name")
     headers = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
-    return Response(data, media_type=REPORTS[kind], headers=headers)
+    return Response(data, media_type=KINDS[kind], headers=headers)

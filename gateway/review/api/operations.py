@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 from starlette.responses import Response
 
@@ -16,6 +18,11 @@ from gateway.review.tokens import Scope
 def description(_call: Call) -> Response:
     """What this API can do: the OpenAPI document itself."""
     return Response(json.dumps(document(OPERATIONS)), media_type="application/json")
+
+
+def _write(ident: str, path: str, scope: Scope, handler: Callable[[Call], answers.Accepted], body: Any) -> Operation:
+    """A wish that is written down; what came of it is asked for afterwards."""
+    return Operation(ident, "POST", path, scope, handler, answers.Accepted, body=body, status=202)
 
 
 S, R = "/studies/{key:key}", "/releases/{name:key}"
@@ -36,16 +43,7 @@ OPERATIONS = (
         handlers.frame,
         "image/png",
     ),
-    Operation(
-        "decide",
-        "POST",
-        f"{S}/decisions",
-        Scope.DECISIONS_WRITE,
-        handlers.decide,
-        answers.Accepted,
-        body=requests.Decision,
-        status=202,
-    ),
+    _write("decide", f"{S}/decisions", Scope.DECISIONS_WRITE, handlers.decide, requests.Decision),
     Operation(
         "outcome", "GET", f"{S}/decisions/{{serial:count}}", Scope.STUDIES_READ, handlers.outcome, answers.Outcome
     ),
@@ -53,26 +51,8 @@ OPERATIONS = (
     Operation("release", "GET", R, Scope.RELEASES_READ, handlers.release, answers.ReleaseWithContent),
     Operation("report_html", "GET", f"{R}/report.html", Scope.RELEASES_READ, handlers.report_html, "text/html"),
     Operation("report_pdf", "GET", f"{R}/report.pdf", Scope.RELEASES_READ, handlers.report_pdf, "application/pdf"),
-    Operation(
-        "close",
-        "POST",
-        f"{R}/close",
-        Scope.RELEASES_WRITE,
-        handlers.close,
-        answers.Accepted,
-        body=requests.Close,
-        status=202,
-    ),
-    Operation(
-        "recall",
-        "POST",
-        f"{R}/recall",
-        Scope.RELEASES_WRITE,
-        handlers.recall,
-        answers.Accepted,
-        body=requests.Recall,
-        status=202,
-    ),
+    _write("close", f"{R}/close", Scope.RELEASES_WRITE, handlers.close, requests.Close),
+    _write("recall", f"{R}/recall", Scope.RELEASES_WRITE, handlers.recall, requests.Recall),
     Operation(
         "release_outcome",
         "GET",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 from datetime import UTC, datetime
+from typing import Any
 
 from gateway.review.api import answers
 from gateway.review.desk import Case, Entry
-from gateway.review.records import Event, Figure, PolicyVersion, ReleaseDetail, ReleaseView
+from gateway.review.records import Event, Figure, LeakScore, PolicyVersion, ReleaseDetail, ReleaseFacts, ReleaseView
 
 
 def moment(at: float) -> datetime:
@@ -69,34 +71,17 @@ def outcome(said: str) -> answers.Outcome:
 def score(figure: Figure) -> answers.Score:
     share = figure.of_limit
     return answers.Score(
-        check=figure.check,
-        card=figure.card,
-        attack=figure.attack,
-        scope=figure.scope,
-        estimate=figure.estimate,
-        upper=figure.upper,
-        limit=figure.limit,
+        **_of(LeakScore, figure),
         of_limit=share if share is not None and math.isfinite(share) else None,
-        people=figure.people,
         verdict=figure.verdict,
     )
 
 
 def release(view: ReleaseView) -> answers.Release:
     return answers.Release(
-        name=view.name,
-        state=view.state,
-        policy=view.policy,
-        policy_digest=view.policy_digest,
-        project=view.project,
-        destination=view.destination,
-        people=view.people,
-        studies=view.studies,
+        **_of(ReleaseFacts, view),
         opened=moment(view.opened),
         closed=moment(view.closed) if view.closed else None,
-        reason=view.reason,
-        says=view.says,
-        at=view.at,
         scores=list(map(score, view.figures)),
     )
 
@@ -114,3 +99,8 @@ def with_content(detail: ReleaseDetail) -> answers.ReleaseWithContent:
 
 def version(one: PolicyVersion) -> answers.Version:
     return answers.Version(one.name, one.digest, moment(one.since), one.in_force)
+
+
+def _of(kind: type[LeakScore | ReleaseFacts], found: LeakScore | ReleaseFacts) -> dict[str, Any]:
+    """What both have of one kind, under the same names."""
+    return {one.name: getattr(found, one.name) for one in fields(kind)}
