@@ -36,7 +36,7 @@ from scipy.stats import beta
 
 from bench.gate_release import CARD, DIMENSIONS, leak_for
 from gateway.app.release.escalation import to_escalate
-from gateway.evidence import distances, linkability
+from gateway.evidence import distances, excess, linkability
 from gateway.gate.release_linkability import ReleaseLinkability
 from gateway.gate.release_sample import ALL, RELEASE, Member, ReleaseSample, score
 from gateway.study import Outcome
@@ -127,7 +127,7 @@ def _apart(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.array([float(distances(a[None], b[None], "cosine")[0, 0]) for a, b in zip(left, right, strict=True)])
 
 
-def leak_left(excess: float, rules: Rules, people: int = 800) -> float:
+def leak_left(wanted: float, rules: Rules, people: int = 800) -> float:
     """The leak of every level at which what `same_scan` lets through at the last look leaks so much."""
     last = rules.hold_below_p * rules.attempts
 
@@ -140,7 +140,7 @@ def leak_left(excess: float, rules: Rules, people: int = 800) -> float:
         left = [_member(i, originals[i], released[i]) for i in np.flatnonzero(p >= last)]
         pairs = score(left, CARD, "cosine").pairs("same_scan", np.random.default_rng(1))
         found = linkability(pairs, np.random.default_rng(2), replicates=1, permutations=40)
-        return found.value - found.null_mean - excess
+        return excess(found.value, found.null_mean) - wanted
 
     return float(brentq(above, 0.02, 0.6, xtol=0.01))
 

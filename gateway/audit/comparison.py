@@ -3,7 +3,8 @@
     same_scan     the attacker holds the original of this very scan
     other_visit   another session's original; only people who have one
 
-Every attacker must first succeed on the untouched originals, or its figure is void.
+Every attacker must first succeed on the untouched originals, or its figure is void: by another visit, and where nobody
+has one by the scans themselves, which only an encoder that tells nothing apart fails.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from gateway.audit.inputs import AuditInput
-from gateway.audit.options import Options, Table, densities, measured, stream
+from gateway.audit.options import MIN_PEOPLE, Options, Table, densities, measured, stream
 from gateway.errors import UsageError
 from gateway.evidence import METRICS, fixed_gallery, leave_one_out, score_pairs, score_same_scan
 
@@ -24,8 +27,7 @@ def compare(
     before: AuditInput, after: AuditInput, options: Options, tick: Callable[[str, int, int], None]
 ) -> dict[str, Any]:
     """The report of A (originals) against B (released). Raises UsageError for files that are not of the same scans."""
-    if before.columns["scan"] != after.columns["scan"] or before.columns["subject"] != after.columns["subject"]:
-        raise UsageError("A and B must hold the same scans of the same people in the same order")
+    after = _in_order_of(before, after)
     encoders = [name for name in before.embeddings if name in after.embeddings]
     if not encoders:
         raise UsageError("A and B have no encoder in common")
@@ -40,12 +42,21 @@ def compare(
         "synthetic": options.synthetic,
         "scans": len(before.people.subject),
         "people": before.people.count,
+        "enough_people": before.people.count >= MIN_PEOPLE,
         "options": asdict(options),
         "tables": {"attacks": rows},
     }
 
 
 ATTACKS = ("same_scan", "other_visit")
+
+
+def _in_order_of(before: AuditInput, after: AuditInput) -> AuditInput:
+    """The scans of `after` as they stand in `before`. Raises UsageError when they are not the same ones."""
+    at = {name: i for i, name in enumerate(after.columns["scan"])}
+    if at.keys() != set(before.columns["scan"]):
+        raise UsageError("BEFORE and AFTER must hold the same scans: name them alike in both files")
+    return after.chosen(np.array([at[name] for name in before.columns["scan"]], np.int64))
 
 
 def _row(before: AuditInput, after: AuditInput, encoder: str, metric: str, attack: str, o: Options) -> dict[str, Any]:
@@ -56,10 +67,12 @@ def _row(before: AuditInput, after: AuditInput, encoder: str, metric: str, attac
             pairs = score_same_scan(released, originals, people, metric)
         else:
             pairs = score_pairs(released, people, metric, gallery=originals)
-        untouched = score_pairs(originals, people, metric)
+        visits = score_pairs(originals, people, metric)
+        alone = attack == "same_scan" and visits.people_with_mates < 2
+        untouched = score_same_scan(originals, originals, people, metric) if alone else visits
         was = measured(untouched, o, encoder, metric, "before")
         now = measured(pairs, o, encoder, metric, attack)
-        works = leave_one_out(originals, people, metric).rank1
+        works = leave_one_out(originals, people, metric).rank1 if not alone else None
         size = min(o.gallery, now.people_with_mates)
         found = fixed_gallery(
             released,

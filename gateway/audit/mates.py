@@ -42,7 +42,8 @@ def _able(people: People, mates: int) -> int:
         sizes = np.unique(people.session[people.subject == subject], return_counts=True)[1]
         count += len(sizes) > 1 and int(sizes.sum() - sizes.max()) >= mates
     if count < 2:
-        raise ValueError(f"fewer than two people have {mates} mates for every query")
+        scans = "another scan" if mates == 1 else f"{mates} other scans"
+        raise ValueError(f"fewer than two people have {scans} of other visits beside each of theirs")
     return count
 
 

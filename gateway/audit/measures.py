@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from gateway.audit.inputs import AuditInput
 from gateway.audit.mates import by_mates, capped
-from gateway.audit.options import Options, Table, best_metric, densities, measured, stream
+from gateway.audit.options import MIN_PEOPLE, Options, Table, best_metric, densities, measured, stream
 from gateway.evidence import (
+    FOLDS,
     METRICS,
     ScoredPairs,
     fixed_gallery,
@@ -30,7 +31,6 @@ from gateway.evidence import (
 
 GAPS_DAYS = ((0, 183), (183, 366), (366, 731), (731, 100_000))
 MAX_VALUES = 12  # of an attribute
-MIN_PEOPLE = 50  # below it a release is "no evidence"
 
 
 def measure(
@@ -78,6 +78,8 @@ def _pieces(data: AuditInput, o: Options) -> Iterator[Piece]:
 def _linkage(data: AuditInput, encoder: str, metric: str, o: Options) -> Table:
     x, people = data.embeddings[encoder], data.people
     row: dict[str, Any] = {"encoder": encoder, "metric": metric}
+    if len(x) and not np.ptp(x, axis=0).any():
+        return [{**row, "no_evidence": "every scan has the same embedding: this encoder tells nothing apart"}]
     try:
         pairs = score_pairs(x, people, metric)
         found = measured(pairs, o, encoder, metric)
@@ -125,8 +127,17 @@ def _gaps(data: AuditInput, encoder: str, days: NDArray[np.int64], o: Options) -
         chosen = pairs.mated_at[(apart >= low) & (apart < high)]
         part = ScoredPairs(pairs.scores, chosen, pairs.non_mated_at, pairs.subject, False, pairs.count)
         name = f"{low} to {high} days" if high < 100_000 else f"over {low} days"
-        rows.append({"encoder": encoder, "metric": metric, "gap": name, **_reading(part, o, encoder, name)})
+        few = {"no_evidence": "fewer than two people have visits so far apart"}
+        found = _reading(part, o, encoder, name) if part.people_with_mates > 1 else few
+        rows.append({"encoder": encoder, "metric": metric, "gap": name, **found})
     return rows
+
+
+def _learnable(data: AuditInput, attribute: str) -> NDArray[np.bool_]:
+    """Scans whose value is there, and that of FOLDS people and more."""
+    values, whose = np.array(data.columns[attribute], str), data.people.subject
+    often = [v for v in sorted(set(values) - {""}) if len(np.unique(whose[values == v])) >= FOLDS]
+    return np.isin(values, often)
 
 
 def _strata(data: AuditInput, encoder: str, attribute: str, o: Options) -> Table:
@@ -135,7 +146,7 @@ def _strata(data: AuditInput, encoder: str, attribute: str, o: Options) -> Table
     rows: Table = []
     if len(set(values)) > MAX_VALUES:
         return [{"encoder": encoder, "attribute": attribute, "no_evidence": f"more than {MAX_VALUES} values"}]
-    for value in sorted(set(values)):
+    for value in sorted(set(values) - {""}):
         part = data.chosen(values == value)
         row = {"encoder": encoder, "attribute": attribute, "value": str(value), "people": part.people.count}
         try:
@@ -155,8 +166,14 @@ def _reading(pairs: ScoredPairs, o: Options, *purpose: str) -> dict[str, Any]:
 
 
 def _attribute(data: AuditInput, encoder: str, attribute: str, o: Options) -> Table:
-    """Within the whole cohort, and across data sets both ways when there are two and more."""
+    """Within the whole cohort, and across data sets both ways when there are two and more.
+
+    Nothing is learnt of people without a value, nor of a value that fewer than FOLDS people have.
+    """
     seed = int(stream(o, encoder, attribute, "forest").integers(1 << 31))
+    everybody, count = data, len(set(data.columns[attribute]))
+    data = data.chosen(_learnable(data, attribute))
+    left_out = everybody.people.count - data.people.count
     x, subject, values = data.embeddings[encoder], data.people.subject, data.columns[attribute]
     times = {"replicates": o.replicates, "permutations": o.permutations, "trees": o.trees}
     row = {"encoder": encoder, "attribute": attribute}
@@ -164,12 +181,12 @@ def _attribute(data: AuditInput, encoder: str, attribute: str, o: Options) -> Ta
 
     def add(where: str, work: Callable[[], Any]) -> None:
         try:
-            rows.append({**row, "where": where, **asdict(work())})
+            rows.append({**row, "where": where, **asdict(work()), "left_out": left_out})
         except ValueError as error:
             rows.append({**row, "where": where, "no_evidence": str(error)})
 
-    if len(set(values)) > MAX_VALUES:
-        return [{**row, "no_evidence": f"{len(set(values))} values; put them into bands, at most {MAX_VALUES}"}]
+    if count > MAX_VALUES:
+        return [{**row, "no_evidence": f"{count} values; put them into bands, at most {MAX_VALUES}"}]
     add("within", partial(infer_within, x, subject, values, seed, **times))
     sets = np.array(data.columns.get("dataset", ()))
     for a in sorted(set(sets)):

@@ -11,6 +11,7 @@ from gateway.audit.inputs import AuditInput
 from gateway.evidence import METRICS, TREES, Linkability, ScoredPairs, leave_one_out, linkability
 
 Table = list[dict[str, Any]]
+MIN_PEOPLE = 50  # below it a release is "no evidence"
 
 
 @dataclass(frozen=True, slots=True)

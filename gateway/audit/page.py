@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from pathlib import Path
@@ -14,6 +15,7 @@ from gateway.audit.page_words import glossary, in_short, of_audit, of_comparison
 from gateway.durable import writing
 
 JSON, HTML = "audit.json", "audit.html"
+FIGURE = re.compile(r"([-+]?[\d.,]+( %)?)?")  # columns of anything else are read from the left
 
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1d2126;background:#fff}
@@ -21,7 +23,7 @@ h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px sol
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}caption{text-align:left;color:#555}
 td{white-space:nowrap}td[colspan]{white-space:normal}
 td,th{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #e6e8eb}
-td:first-child,th:first-child{text-align:left}th{font-weight:600;background:#f4f5f7}
+td:first-child,th:first-child,.words{text-align:left}th{font-weight:600;background:#f4f5f7}
 .mark{background:#fff3cd;border:1px solid #e3b23c;padding:.5rem 1rem}
 .short{background:#f4f5f7;padding:.2rem 1.2rem .6rem;margin-top:1.2rem}.short h2{margin-top:.8rem;border:0}
 .short li{margin:.35rem 0}details{margin-top:1rem}summary{cursor:pointer;font-weight:600}dt{font-weight:600}
@@ -62,7 +64,7 @@ def _head(report: Mapping[str, Any]) -> str:
             f'<p class="mark">{escape(name)} was trained on {count} of these people: that '
             "flatters it. Judge it on others.</p>"
         )
-    if report["kind"] == "audit" and not report["enough_people"]:
+    if not report.get("enough_people", True):
         marks += '<p class="mark">Fewer than 50 people: no evidence for a release, whatever the figures say.</p>'
     return (
         f"<p>{report['people']} people, {report['scans']} scans. Bounds are one-sided and by person: the 99th "
@@ -100,7 +102,7 @@ def _comparison(report: Mapping[str, Any]) -> Iterable[str]:
     yield _table(
         rows,
         ATTACKS,
-        "before: untouched originals; void: the attacker finds nobody on those either, and its silence says nothing",
+        "before: another visit among untouched originals; void: nobody is found there either, which says nothing",
     )
     drawn = [row for row in rows if "d_sys" in row]
     if drawn:
@@ -134,19 +136,26 @@ def _bar(found: Row) -> tuple[float, float, float]:
 
 
 def _table(rows: Iterable[Row], cells: Cells, note: str) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in cells)
-    body = "".join(_row(row, cells) for row in rows)
+    rows = list(rows)
+    read = [[of(row) for _, of in cells] for row in rows if "no_evidence" not in row]
+    words = [not all(FIGURE.fullmatch(line[column]) for line in read) for column in range(len(cells))]
+    marks = [' class="words"' if one else "" for one in words]
+    head = "".join(f'<th scope="col"{mark}>{escape(name)}</th>' for mark, (name, _) in zip(marks, cells, strict=True))
+    lines = iter(read)
+    body = "".join(_none(row, len(cells)) if "no_evidence" in row else _line(next(lines), marks) for row in rows)
     return f'<div class="scroll"><table><caption>{escape(note)}</caption><tr>{head}</tr>{body}</table></div>'
 
 
-def _row(row: Row, cells: Cells) -> str:
-    if "no_evidence" in row:
-        named = [
-            str(row[key]) for key in ("encoder", "metric", "attack", "attribute", "value", "gap", "mates") if key in row
-        ]
-        text = f"{', '.join(named)}: no evidence ({row['no_evidence']})"
-        return f'<tr><td colspan="{len(cells)}">{escape(text)}</td></tr>'
-    return "<tr>" + "".join(f"<td>{escape(read(row))}</td>" for _, read in cells) + "</tr>"
+def _line(texts: Iterable[str], marks: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<td{mark}>{escape(text)}</td>" for text, mark in zip(texts, marks, strict=True)) + "</tr>"
+
+
+def _none(row: Row, columns: int) -> str:
+    named = [
+        str(row[key]) for key in ("encoder", "metric", "attack", "attribute", "value", "gap", "mates") if key in row
+    ]
+    text = f"{', '.join(named)}: no evidence ({row['no_evidence']})"
+    return f'<tr><td colspan="{columns}">{escape(text)}</td></tr>'
 
 
 KINDS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Iterable[str]]]] = {

@@ -63,7 +63,7 @@ ATTACKS: Cells = (
     ("attack", lambda row: str(row["attack"]).replace("_", " ")),
     ("D_sys before", _figure("d_sys_before", "value")),
     *_D_SYS,
-    ("rank-1 before", _share("rank1_before")),
+    ("rank-1 before", lambda row: "" if row["rank1_before"] is None else f"{100 * row['rank1_before']:.1f} %"),
     *_ONE_MATE,
     ("void", lambda row: "void" if row["void"] else ""),
 )
@@ -102,8 +102,12 @@ SECTIONS: tuple[tuple[str, str, Cells, str], ...] = (
             ("chance", _share("chance")),
             ("p", _figure("p")),
             ("people", _text("people")),
+            ("left out", _text("left_out")),
         ),
-        "by a random forest, by person; where: within these people, or learned in one data set and tried in another",
+        (
+            "by a random forest, by person; where: within these people, or from one data set to another; left out: "
+            "people without a value, or with one that fewer than 5 have"
+        ),
     ),
     (
         "worst_people",

@@ -20,8 +20,11 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "The upper bound: with other people of the same kind the figure would hardly be larger. Decide by it.",
     ),
     ("shuffled", "What the same calculation shows when the names are dealt out at random: what small numbers pretend."),
-    ("excess, at most", "The upper bound less the shuffled reading. Limits in a policy apply to it."),
-    ("p", "How often chance alone gives as large a figure. Below 0.01 is no chance."),
+    (
+        "excess, at most",
+        "The upper bound of linkage without what shuffled names show as well. Limits in a policy apply to it.",
+    ),
+    ("p", "How often chance alone gives as large a figure. 0.01 and below is no chance."),
     ("rank-1", "How often the scan found nearest is of the same person."),
     ("one mate of G", "Among G people, one of whom is the right one with one other scan. Chance is 1 in G."),
     ("leave one out", "Among all other scans, several of them of the same person. Larger for people with many scans."),
@@ -61,7 +64,8 @@ def of_audit(report: Row) -> Iterator[str]:
     d = worst["d_sys"]
     yield (
         f"Linkage is {d['value']:.2f} of 1 ({_who(worst)}), at most {d['upper']:.2f}; shuffled names read "
-        f"{d['null_mean']:.2f}." + (" It may be chance alone." if d["p"] > 0.01 else "")
+        f"{d['null_mean']:.2f}. Without that it is at most {d['excess_upper']:.2f}: limits apply to this."
+        + (" It may be chance alone." if d["p"] > 0.01 else "")
     )
     unequal = [row for row in tables.get("worst_people", ()) if "always_found" in row]
     if unequal:
@@ -101,7 +105,17 @@ def of_comparison(report: Row) -> Iterator[str]:
     both = [row for row in rows if row["attack"] == "other_visit" and "d_sys" in row and not row["void"]]
     if both:
         before, after = (max(row[key]["value"] for row in both) for key in ("d_sys_before", "d_sys"))
-        yield f"Linkage to another visit is {after:.2f} after, {before:.2f} before, of 1."
+        most = max(row["d_sys"]["excess_upper"] for row in both)
+        yield (
+            f"Linkage to another visit is {after:.2f} after, {before:.2f} before, of 1; without what shuffled names "
+            f"read too it is at most {most:.2f} after: limits apply to this."
+        )
+    void = [row for row in rows if row.get("void")]
+    if void:
+        yield (
+            f"{len(void)} of {len(rows)} figures are void: there the attacker finds nobody on untouched originals "
+            "either, so that finding nobody afterwards is no sign of safety."
+        )
 
 
 def versus(linkage: Sequence[Row]) -> list[dict[str, Any]]:

@@ -67,4 +67,10 @@ RELEASE_REASONS: tuple[Reason, ...] = (
         "people of the release are alone, or nearly, with the attributes that the policy keeps",
         "keep fewer of the attributes that are named, or collect more people, then rerun",
     ),
+    Reason(
+        "anonymity_psnr",
+        _H,
+        "brains of the release lie nearer to their own originals, pixel by pixel, than the policy's margin allows",
+        "rerun under a policy that changes more, or reject",
+    ),
 )

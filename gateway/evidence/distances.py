@@ -1,8 +1,8 @@
 """Distances between embeddings, in blocks: bounded memory, all cores, exact.
 
-Canberra is Σ|a−b| / (|a|+|b|) with 0/0 := 0 (scipy's convention). Smaller is closer for every metric here; cosine is
-1 − cos. D_sys and ranks do not change under a monotone transform, so no 1/(1+d) is taken: it would squeeze a 512-d
-Canberra distance into a few thousandths.
+Smaller is closer for every metric here; cosine is 1 − cos, Canberra stands in a file of its own. D_sys and ranks do not
+change under a monotone transform, so no 1/(1+d) is taken: it would squeeze a 512-d Canberra distance into a few
+thousandths.
 """
 
 from __future__ import annotations
@@ -11,37 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
+
+from gateway.evidence.canberra import canberra, in_strides, nearer
 
 Array = NDArray[np.float32]
 Metric = Callable[[Array, Array], Array]
 
 BLOCK_ROWS = 1024  # of the gallery at a time, in `nearest`: 1024 x 5000 float32 is 20 MB
-TILE = 64  # rows of both sides that stay in the cache together
-STRIDE = 64  # dimensions between two looks at whether a sum can still be among the nearest
 
-
-@njit(parallel=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, cache=True)
-def _canberra(a: Any, b: Any, out: Any) -> None:
-    n, m, d = a.shape[0], b.shape[0], a.shape[1]
-    tiles = (m + TILE - 1) // TILE
-    for tile in prange(tiles):
-        low, high = tile * TILE, min(m, (tile + 1) * TILE)
-        for i in range(n):
-            for j in range(low, high):
-                total = np.float32(0.0)
-                for k in range(d):
-                    x, y = a[i, k], b[j, k]
-                    total += abs(x - y) / (abs(x) + abs(y) + np.float32(1e-38))  # 0/0 := 0, without a branch
-                out[i, j] = total
-
-
-def canberra(a: Array, b: Array) -> Array:
-    """(n, d), (m, d) -> (n, m)."""
-    out = np.empty((len(a), len(b)), np.float32)
-    _canberra(a, b, out)
-    return out
+LARGEST = 1.7e38  # the sum of two magnitudes is still a number
 
 
 def cosine(a: Array, b: Array) -> Array:
@@ -67,47 +46,12 @@ METRICS: dict[str, Metric] = {"canberra": canberra, "cosine": cosine, "euclid": 
 
 
 def distances(a: NDArray[Any], b: NDArray[Any], metric: str) -> Array:
-    """(n, d), (m, d) -> (n, m) float32. Raises ValueError for other shapes, and for values that are not finite."""
-    return METRICS[metric](_checked(a, b), _checked(b, a))
-
-
-@njit(parallel=True, fastmath={"contract", "reassoc", "nsz", "arcp"}, cache=True)
-def _nearer(a: Any, b: Any, start: int, near: Any, at: Any) -> None:
-    """Put rows of b, in strides as a, that are nearer than what `near` (n, k), ascending, holds into it.
-
-    A sum that passes the k-th is left at once: Canberra terms are never negative, so this changes no result.
-    """
-    n, m, strides, k = a.shape[0], b.shape[0], a.shape[1], near.shape[1]
-    for chunk in prange((n + TILE - 1) // TILE):
-        for tile in range(0, m, TILE):
-            for i in range(chunk * TILE, min(n, (chunk + 1) * TILE)):
-                for j in range(tile, min(m, tile + TILE)):
-                    limit = near[i, k - 1]
-                    total = np.float32(0.0)
-                    for stride in range(strides):
-                        part = np.float32(0.0)
-                        for c in range(STRIDE):
-                            x, y = a[i, stride, c], b[j, stride, c]
-                            part += abs(x - y) / (abs(x) + abs(y) + np.float32(1e-38))
-                        total += part
-                        if total >= limit:  # a tie stays with the smaller index, which came first
-                            break
-                    if total < limit:
-                        place = k - 1
-                        while place > 0 and near[i, place - 1] > total:
-                            near[i, place] = near[i, place - 1]
-                            at[i, place] = at[i, place - 1]
-                            place -= 1
-                        near[i, place] = total
-                        at[i, place] = start + j
-
-
-def _in_strides(rows: Array) -> Array:
-    """(n, d) -> (n, ⌈d / STRIDE⌉, STRIDE), filled up with zeros, which add 0/0 := 0: a fixed inner loop vectorises."""
-    n, d = rows.shape
-    out = np.zeros((n, -(-d // STRIDE), STRIDE), np.float32)
-    out.reshape(n, -1)[:, :d] = rows
-    return out
+    """(n, d), (m, d) -> (n, m) float32. Raises ValueError for other shapes, and for what is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = METRICS[metric](_checked(a, b), _checked(b, a))
+    if not np.isfinite(found).all():
+        raise ValueError(f"embeddings are too large for {metric} distances in 32 bits")
+    return found
 
 
 class Nearest:
@@ -118,7 +62,7 @@ class Nearest:
 
     def __init__(self, queries: NDArray[Any], metric: str, k: int) -> None:
         self._queries, self._metric = _checked(queries, queries), metric
-        self._strides = _in_strides(self._queries) if metric == "canberra" else self._queries
+        self._strides = in_strides(self._queries) if metric == "canberra" else self._queries
         self._near = np.full((len(queries), k), np.inf, np.float32)
         self._at = np.full((len(queries), k), -1, np.int64)
         self.size = 0  # rows of the gallery so far
@@ -129,7 +73,7 @@ class Nearest:
         if not len(b):
             return
         if self._metric == "canberra":
-            _nearer(self._strides, _in_strides(b), self.size, self._near, self._at)
+            nearer(self._strides, b, self.size, self._near, self._at)
         else:
             self._merge(METRICS[self._metric](self._queries, b))
         self.size += len(b)
@@ -173,6 +117,8 @@ def _columns(block: Array) -> NDArray[np.int64]:
 def _checked(a: NDArray[Any], b: NDArray[Any]) -> Array:
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
         raise ValueError(f"embeddings are (scans, dimensions) of one size, not {a.shape} and {b.shape}")
-    if not np.isfinite(a).all():
-        raise ValueError("an embedding holds values that are not finite")
-    return np.ascontiguousarray(a, np.float32)
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(a, np.float32)
+    if not (np.abs(rows) <= LARGEST).all():
+        raise ValueError("an embedding holds values that are not finite, or too large for 32 bits")
+    return rows

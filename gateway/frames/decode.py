@@ -12,6 +12,7 @@ from gateway.frames.codestream import Stream, check_stream, read_stream
 from gateway.frames.layout import Array, Layout
 from gateway.frames.syntaxes import Codec
 
+MAX_PADDING_BYTES = 64  # behind a run-length segment: PS3.5 G.3.1 asks for one at most, some writers align
 FAILURES = (ValueError, TypeError, RuntimeError, MemoryError, OverflowError, IndexError, NotImplementedError)
 
 
@@ -59,11 +60,12 @@ def _run_lengths(data: bytes, layout: Layout) -> Array:
 
 
 def _segment(data: bytes, pixels: int) -> Array:
-    """One byte plane; a segment may end with one pad byte."""
-    plane = bytearray(pixels)
-    if len(imagecodecs.packbits_decode(data, out=plane)) != pixels:
+    """One byte plane; a segment may end with zeros that pad it, each two of which read as a byte of 0."""
+    plane = bytearray(pixels + MAX_PADDING_BYTES // 2)
+    beyond = len(imagecodecs.packbits_decode(data, out=plane)) - pixels
+    if beyond < 0 or any(data[len(data) - 2 * beyond :]):
         raise _undecodable()
-    return np.frombuffer(plane, np.uint8)
+    return np.frombuffer(plane, np.uint8, pixels)
 
 
 def _jpeg(data: bytes, stream: Stream) -> Array:

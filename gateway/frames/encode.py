@@ -64,7 +64,8 @@ def _run_lengths(words: Array, _bits: int, _transform: bool, _syntax: TransferSy
 def _jpeg_lossless(words: Array, bits: int, _transform: bool, _syntax: TransferSyntax) -> bytes | bytearray:  # noqa: FBT001
     """Process 14 with predictor 1, which is Selection Value 1 as well."""
     colour = "RGB" if words.ndim == 3 else "GRAYSCALE"
-    bits = min(max(bits, 2), words.dtype.itemsize * 8)
+    width = words.dtype.itemsize * 8
+    bits = min(max(bits, 2 if width == 8 else 9), width)  # a precision of up to 8 bits is one of bytes
     return imagecodecs.jpeg8_encode(
         words, lossless=True, predictor=1, bitspersample=bits, colorspace=colour, outcolorspace=colour
     )

@@ -15,7 +15,7 @@ from gateway.frames.codestream import Stream, check_stream, read_stream
 from gateway.frames.decode import decode_frame
 from gateway.frames.fragments import Frames, frames_of
 from gateway.frames.layout import Array, Layout, layout_of
-from gateway.frames.native import byte_length, check_length, values_of, words_of
+from gateway.frames.native import byte_length, check_length, values_of, without_ringing, words_of
 from gateway.frames.source import Source, open_source
 from gateway.frames.syntaxes import Codec
 
@@ -76,8 +76,23 @@ class EncodedImage:
 
         Bits outside BitsStored are masked away and the sign is extended. Raises Hold("pixels_unreadable").
         """
-        layout = self._layout()
-        return values_of(self.words(frame), layout if self.spans is None else self.decoded_layout(frame))
+        return self.values(frame, self.words(frame))
+
+    def values(self, frame: int, words: Array) -> Array:
+        """What `stored` makes of the `words` of a frame."""
+        values = self.without_ringing(frame, words)
+        return values_of(words, self.decoded_layout(frame)) if values is None else values
+
+    def without_ringing(self, frame: int, words: Array) -> Array | None:
+        """Values of a lossy frame of more bits than BitsStored, clipped to their range; None for any other frame.
+
+        Were the bits above masked away as elsewhere, what decoding leads beyond white would turn black. Streams of as
+        many bits are clipped as they are decoded.
+        """
+        layout, stream = self.decoded_layout(frame), self.stream(frame)
+        if stream is None or stream.reversible or layout.high_bit != layout.bits_stored - 1:
+            return None
+        return without_ringing(words, layout) if stream.bits > layout.bits_stored else None
 
     def shown(self, frame: int) -> Array:
         """uint8 (rows, columns), or (rows, columns, 3) as RGB: what a viewer shows of one frame. Raises Hold."""

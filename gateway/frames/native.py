@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from gateway.errors import Hold
 from gateway.frames.layout import HALF_CHROMA, Array, Layout
 
+RINGING = 0.25  # of the range of values
+
 
 def check_length(layout: Layout, length: int) -> Layout:
     """The layout that `length` bytes have, and that the header may have mislabelled. Raises Hold("pixels_unreadable").
@@ -95,6 +97,20 @@ def values_of(words: Array, layout: Layout) -> Array:
         return words
     unused = layout.bits_allocated - layout.bits_stored
     return (words << unused).view(layout.dtype) >> unused
+
+
+def without_ringing(words: Array, layout: Layout) -> Array | None:
+    """Stored values of whole words of a lossy frame: those beyond the range of Bits Stored become its ends.
+
+    None when one lies further beyond than wavelets swing at an edge: then it is something else in the bits above.
+    """
+    low, high = layout.limits
+    whole = words.view(layout.dtype)
+    reach = int((high - low) * RINGING)
+    if int(whole.min()) < low - reach or int(whole.max()) > high + reach:
+        return None
+    clipped: Array = np.clip(whole, low, high)
+    return clipped
 
 
 def words_from(values: Array, layout: Layout) -> Array:

@@ -3,7 +3,7 @@
     extra_frames     compressed frames beyond NumberOfFrames
     trailing_bytes   native bytes behind the last frame, or bits set in its padding
     stream_extras    frames whose streams hold comments, application segments, or bytes behind their end
-    unused_bits      frames with bits outside Bits Stored that do not follow from the value
+    unused_bits      frames with bits outside Bits Stored that do not follow from the value, nor from lossy compression
     altered_values   frames in which `canonical` changes values
 
 The picture stays: stored values change by `canonical` alone.
@@ -21,7 +21,7 @@ from gateway.frames.changes import Changes
 from gateway.frames.elements import Buffer, header
 from gateway.frames.image import EXTRA_FRAMES, TRAILING_BYTES, EncodedImage
 from gateway.frames.layout import HALF_CHROMA, Array, Layout
-from gateway.frames.native import byte_length, frame_bytes, octets, values_of, words_from
+from gateway.frames.native import byte_length, frame_bytes, octets, words_from
 from gateway.frames.placing import layout_of_pixels, place_changed, place_streams
 from gateway.frames.stripping import stripped
 from gateway.frames.syntaxes import Codec
@@ -87,8 +87,8 @@ def _kinds(image: EncodedImage, frame: int, canonical: Canonical | None) -> list
         return kinds
     words = image.words(frame)
     at = layout if image.spans is None else image.decoded_layout(frame)
-    values = values_of(words, at)
-    if may_hide and not _follows(words, values, at):
+    values = image.values(frame, words)
+    if may_hide and image.without_ringing(frame, words) is None and not _follows(words, values, at):
         kinds.append(UNUSED_BITS)
     if not _same_bits(_canonical(image, values, canonical), values):
         kinds.append(ALTERED)

@@ -67,7 +67,7 @@ class Frames:
         place = f"{self.layout.place} frame {frame}"
         stream = b"".join(leaf.raw for leaf in self._streams[frame])
         facts = examine(self.layout, stream, place)
-        first, second = _decoded(self.layout, stream, place)
+        first, second = _decoded(self.layout, stream, facts, place)
         if not _agree(self.layout, facts, first, second):
             raise Unseen(place, "two decoders do not agree upon the picture")
         return second
@@ -132,7 +132,7 @@ def _signed(values: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
     return np.asarray((values ^ half) - half, np.int64)
 
 
-def _decoded(layout: Layout, stream: bytes, place: str) -> tuple[Words, Words]:
+def _decoded(layout: Layout, stream: bytes, facts: Facts, place: str) -> tuple[Words, Words]:
     """The frame by two decoders, in unsigned words. Raises Unseen when one of them fails."""
     import imagecodecs
 
@@ -142,7 +142,7 @@ def _decoded(layout: Layout, stream: bytes, place: str) -> tuple[Words, Words]:
             space = "YCBCR" if layout.samples == 3 else None  # no conversion: the samples as they are coded
             second = imagecodecs.jpeg8_decode(stream, colorspace=space, outcolorspace=space)
         elif layout.syntax in JPEG_LOSSLESS:
-            second = imagecodecs.jpegsof3_decode(stream)
+            second = imagecodecs.jpegsof3_decode(stream) << facts.shift  # which leaves the bits off as they are coded
         elif layout.syntax in JPEG_LS:
             second = imagecodecs.jpegls_decode(stream)
         elif layout.syntax in JPEG_2000 | HTJ2K:

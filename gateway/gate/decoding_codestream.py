@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from struct import unpack, unpack_from
 
 from gateway.gate.pixel_layout import Layout, Unseen
@@ -34,7 +34,9 @@ RLE = "1.2.840.10008.1.2.5"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Of one codestream. `precision` in bits; `coding` is the JPEG frame header's marker, 0 for other kinds."""
+    """Of one codestream. `precision` in bits; `coding` is the JPEG frame header's marker, 0 for other kinds. `shift` is
+    the point transform of lossless JPEG: how many bits it leaves off below (10918-1 H.1.2.1).
+    """
 
     rows: int
     columns: int
@@ -42,6 +44,7 @@ class Facts:
     precision: int
     signed: bool = False
     coding: int = 0
+    shift: int = 0
 
 
 def examine(layout: Layout, stream: bytes, place: str) -> Facts:
@@ -84,7 +87,7 @@ def examine_jpeg(stream: bytes, place: str) -> Facts:
     """Facts of a JPEG or JPEG-LS codestream. Raises Unseen; IndexError, ValueError and struct.error when cut short."""
     if stream[:2] != b"\xff\xd8":
         raise Unseen(place, "no codestream of its transfer syntax")
-    at, facts, scans, application = 2, None, 0, 0
+    at, facts, scans, application, shift = 2, None, 0, 0, 0
     while True:
         marker, at = _marker(stream, at, place)
         if marker == _EOI:
@@ -104,11 +107,12 @@ def examine_jpeg(stream: bytes, place: str) -> Facts:
         at += length
         if marker == _SOS:
             scans += 1
+            shift = stream[at - 1] & 15
             at = _scan_end(stream, at, facts, place)
     if facts is None or not scans:
         raise Unseen(place, "a codestream without a picture")
     _rest_is_padding(stream, at, place)
-    return facts
+    return replace(facts, shift=shift)
 
 
 def _marker(stream: bytes, at: int, place: str) -> tuple[int, int]:

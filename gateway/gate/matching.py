@@ -1,17 +1,21 @@
 """Where terms stand in the bytes of a candidate: text, binary values, pixel samples, codestream headers.
 
 What counts depends on where it stands (`Place`). Text is searched in every reading, folded; binary values as ASCII with
-and without NUL bytes (which also shows UTF-16) and in every encoded spelling; samples only for long spellings.
+and without NUL bytes (which also shows UTF-16) and in every encoded spelling; samples only for long spellings, as
+bytes and as wider words (`sample_text`).
 
 False alarms by chance, in samples: a spelling of 10 bytes with letters, compared without case, meets n random bytes
 n * (2/256)**10 = n * 9e-22 times. In 8-bit images whose noise spreads over the codes of letters, one sample in sixteen
 at most fits each letter of a name: n * (1/16)**10 = n * 9e-13. Spellings without letters have 16 bytes and more:
 n * (1/10)**16. With a hundred spellings and 1e7 such samples in a study that is below one study in a thousand.
-Not covered: base64 and other transformations, and text drawn into the picture (aspect burned_in_text).
+Words of base64 are decoded where text may stand. Not covered: other transformations, and text drawn into the picture
+(aspect burned_in_text).
 """
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterator
 from enum import Enum
 
@@ -20,6 +24,7 @@ from pydicom._uid_dict import UID_dictionary
 from gateway.gate.attributes import Kind
 from gateway.gate.finder import Finder
 from gateway.gate.folding import fold, fold_bytes, join_digits, readings
+from gateway.gate.sample_text import SampleText
 from gateway.gate.terms import Term, Terms
 from gateway.gate.vocabulary import common_words
 from gateway.gate.walk import Leaf
@@ -29,6 +34,8 @@ HEADER_BYTES = 1 << 16  # of a codestream
 BLOB_BYTES = 6  # shortest spelling that is believed in binary values
 TEXT_BYTES = 1 << 16  # unknown bytes up to this size are tried as text
 CACHE_ENTRIES = 200_000
+_BASE_64 = re.compile(rb"[A-Za-z0-9+/_-]{11,}")  # 8 bytes and more
+_PLAIN_ALPHABET = bytes.maketrans(b"-_", b"+/")
 
 
 class Place(Enum):
@@ -77,9 +84,8 @@ class Matcher:
     def __init__(self, terms: Terms) -> None:
         self._terms = {key: term for key, term in terms.folded.items() if term.active}
         self._encoded = {key: term for key, term in terms.encoded.items() if term.active}
-        self._samples = {key: term for key, term in terms.samples.items() if term.active}
+        self._samples = SampleText({key: term for key, term in terms.samples.items() if term.active})
         self._in_text, self._in_bytes = Finder(self._terms), Finder(self._encoded)
-        self._in_samples = Finder(self._samples)
         self._known: dict[tuple[Place, bytes, tuple[str, ...]], tuple[Term, ...]] = {}
 
     def terms_in(self, leaf: Leaf) -> tuple[Term, ...]:
@@ -101,14 +107,17 @@ class Matcher:
         if place is Place.BLOB:
             if leaf.size >= BLOB_BYTES:
                 yield from self._blob(leaf.buffer, leaf.start, leaf.end)
-            if leaf.vr in ("UN", "OB") and leaf.size <= TEXT_BYTES and (text := _as_text(leaf.raw)):
-                yield from self._folded(fold(text), Place.TEXT)
+            if leaf.vr in ("UN", "OB") and leaf.size <= TEXT_BYTES:
+                yield from self._base_64(leaf.raw)
+                if text := _as_text(leaf.raw):
+                    yield from self._folded(fold(text), Place.TEXT)
             return
         raw = leaf.raw
         for text in readings(raw, leaf.vr, leaf.charset):
             yield from self._folded(fold(_without_technical(text, place)), place)
         if not raw.isascii() or b"\x1b" in raw or b"\0" in raw.rstrip(b"\0"):
             yield from self._blob(raw, 0, len(raw))
+        yield from self._base_64(raw)
 
     def _folded(self, text: bytes, place: Place) -> Iterator[Term]:
         for at, key in self._in_text.find(text):
@@ -147,11 +156,17 @@ class Matcher:
             for _, key in self._in_bytes.find(chunk.lower()):
                 yield self._encoded[key]
 
+    def _base_64(self, raw: bytes) -> Iterator[Term]:
+        """Words of base64 in either alphabet (RFC 4648, 4 and 5), padded or not, decoded."""
+        for word in _BASE_64.findall(raw):
+            whole = word[: len(word) - (len(word) % 4 == 1)].translate(_PLAIN_ALPHABET)
+            decoded = base64.b64decode(whole + b"=" * (-len(whole) % 4))
+            yield from self._blob(decoded, 0, len(decoded))
+
     def _among_samples(self, leaf: Leaf) -> Iterator[Term]:
         for at in range(leaf.start, leaf.end, CHUNK_BYTES):
             chunk = leaf.buffer[at : min(leaf.end, at + CHUNK_BYTES + OVERLAP_BYTES)]
-            for _, key in self._in_samples.find(chunk.lower()):
-                yield self._samples[key]
+            yield from self._samples.in_bytes(chunk)
 
     def _codestream(self, leaf: Leaf) -> Iterator[Term]:
         """Text beside coded samples: JPEG APPn and COM, JPEG 2000 COM and boxes, MPEG and HEVC user data, a tail."""
@@ -168,10 +183,12 @@ class Matcher:
             return
         head = head[: stop if stop >= 0 else len(head)]
         yield from self._blob(head, 0, len(head))
+        yield from self._base_64(head)
         last = leaf.buffer[max(leaf.start, leaf.end - HEADER_BYTES) : leaf.end]
         end_of_image = last.rfind(b"\xff\xd9")
         if end_of_image >= 0:
             yield from self._blob(last, end_of_image + 2, len(last))
+            yield from self._base_64(last[end_of_image + 2 :])
 
 
 def _as_text(raw: bytes) -> str:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from gateway.errors import Hold
 from gateway.gate.attackers import Folders, all_cards, card_faults, card_named, metrics_of
+from gateway.gate.release_anonymity import ReleaseAnonymity
 from gateway.gate.release_attribute import ReleaseAttribute
 from gateway.gate.release_isolation import ReleaseIsolation
 from gateway.gate.release_linkability import ReleaseLinkability
@@ -37,6 +38,7 @@ RELEASE_CHECKS: dict[str, type] = {
     "rank1": ReleaseRank1,
     "attribute_inference": ReleaseAttribute,
     "record_isolation": ReleaseIsolation,
+    "anonymity_psnr": ReleaseAnonymity,
 }
 
 

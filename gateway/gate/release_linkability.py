@@ -77,7 +77,7 @@ class ReleaseLinkability:
         scored: Scored,
         spent_alpha: float,
     ) -> Iterator[Score]:
-        from gateway.evidence import linkability
+        from gateway.evidence import excess, linkability
 
         card, metric, attack = named
         generator = sample.stream(NAME, scope, *named)
@@ -98,11 +98,10 @@ class ReleaseLinkability:
         )
         # Beyond what replicates can show, the bound is drawn out along the normal that sums over many people follow.
         reach = reach_of(spent_alpha) / reach_of(alpha)
-        upper = found.value + (found.upper - found.value) * max(1.0, reach)
         yield replace(
             base,
-            estimate=max(0.0, found.value - found.null_mean),
-            upper=max(0.0, upper - found.null_mean),
+            estimate=excess(found.value, found.null_mean),
+            upper=excess(found.value + found.margin * max(1.0, reach), found.null_mean),
             note="" if works else VOID,
         )
 

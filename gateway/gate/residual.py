@@ -27,6 +27,7 @@ from typing import ClassVar
 from gateway.gate import dates
 from gateway.gate.attributes import BIRTH_DATES, MAKER, PERSONAL, STRUCTURAL, Kept, Kind, kind_of, row_of
 from gateway.gate.bytescan import Scan, scan_file
+from gateway.gate.content_items import kept_items
 from gateway.gate.folding import fold, readings
 from gateway.gate.matching import Matcher, Place, place_of
 from gateway.gate.reading import Pair, judging, read_original
@@ -84,16 +85,21 @@ class _Search:
     def __init__(self, terms: Terms) -> None:
         self.terms, self.kept, self.edition = terms, terms.kept, terms.edition
         self.matcher = Matcher(terms)
+        self._items: frozenset[str] = frozenset()  # of the candidate that is asked about
 
     def findings(self, original: Scan, candidate: Scan) -> Iterator[tuple[str, str]]:
         """(place, rule), one for each place: the first rule that fires."""
         before = {leaf.path: leaf for leaf in (*original.meta, *original.leaves)}
+        self._items = kept_items(candidate, self.kept.policy)
         regions = [candidate.preamble, *([candidate.tail] if candidate.tail else [])]
         for leaf in (*candidate.meta, *candidate.leaves, *regions):
             if leaf.size:
                 rule = self._rule(leaf, before.get(leaf.path))
                 if rule:
                     yield leaf.path, rule
+
+    def _keeps(self, leaf: Leaf) -> bool:
+        return leaf.path in self._items or self.kept.keeps(leaf.tag, leaf.vr)
 
     def _rule(self, leaf: Leaf, before: Leaf | None) -> str:
         kind = kind_of(leaf.tag, leaf.vr, self.edition) if leaf.tag else None
@@ -108,7 +114,7 @@ class _Search:
         found = self.matcher.terms_in(leaf)
         if not found:
             return ""
-        kept = bool(leaf.tag) and self.kept.keeps(leaf.tag, leaf.vr)
+        kept = bool(leaf.tag) and self._keeps(leaf)
         if kept and leaf.vr == "UI":
             return ""  # UIDs stay as they are, whatever their makers put into them
         same = before is not None and before.raw == leaf.raw
@@ -134,7 +140,7 @@ class _Search:
             for value in text.split("\\"):
                 for part in {value, *value.split("=")} if scope == "name" else (value,):
                     term = self.terms.whole.get((scope, fold(part)))
-                    if term is not None and not (self.kept.keeps(leaf.tag, leaf.vr) and leaf.tag in term.origins):
+                    if term is not None and not (self._keeps(leaf) and leaf.tag in term.origins):
                         return f"whole {term.rule}"
         return ""
 
@@ -159,7 +165,7 @@ class _Search:
     def _unchanged(self, leaf: Leaf, kind: Kind, before: Leaf) -> str:
         if self.kept.cleans(leaf.tag, leaf.vr):
             return ""
-        if self.kept.keeps(leaf.tag, leaf.vr) or before.raw.rstrip(b" \0") != leaf.raw.rstrip(b" \0"):
+        if self._keeps(leaf) or before.raw.rstrip(b" \0") != leaf.raw.rstrip(b" \0"):
             return ""
         if kind is Kind.DATE and (any(_days(leaf)) or _tells_no_day(leaf)):
             return ""  # days were compared as days; what is no date at all must not stay

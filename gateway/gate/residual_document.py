@@ -19,6 +19,7 @@ from gateway.gate.attributes import Kept
 from gateway.gate.bytescan import scan_file
 from gateway.gate.pixel_layout import Unseen
 from gateway.gate.reading import PARSER_FAILURES, Pair, judging, read_original
+from gateway.gate.sample_text import SampleText
 from gateway.gate.terms import Terms
 from gateway.gate.text_look import Look, Shown
 from gateway.gate.text_words import HeaderWords, words_of
@@ -61,7 +62,7 @@ class ResidualDocument:
         for pair in pairs:
             with judging(pair.name):
                 terms.harvest(read_original(pair))
-        look = Look(HeaderWords(terms), words_of(self.allow))
+        look = Look(HeaderWords(terms), SampleText(terms.samples), words_of(self.allow))
         documents = 0
         found: list[Shown] = []
         for pair in pairs:

@@ -6,8 +6,9 @@ surroundings, enlarged, series by series (`text_stack`). Neither class nor modal
 anything (cases.md 7, 24).
 
 A finding is text outside the technical marks (`text_words`) and the policy's `allow`; text that the original's header
-holds too, however badly it was read; and what is surely text that no reader can read, of other scripts. Its place is
-frame and box, never the text. What cannot be rendered holds as `gate_failed`, whatever `max` says.
+holds too, however badly it was read; what is surely text that no reader can read, of other scripts; and values that are
+the codes of such text. Its place is frame and box, never the text. What cannot be rendered holds
+as `gate_failed`, whatever `max` says.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from gateway.gate.attributes import Kept
 from gateway.gate.bytescan import scan_file
 from gateway.gate.pixel_places import pictures
 from gateway.gate.reading import Pair, judging, read_original
+from gateway.gate.sample_text import SampleText
 from gateway.gate.terms import Terms
 from gateway.gate.text_look import Look
 from gateway.gate.text_words import HeaderWords, words_of
@@ -58,7 +60,7 @@ class ResidualText:
         for pair in pairs:
             with judging(pair.name):
                 terms.harvest(read_original(pair))
-        look = Look(HeaderWords(terms), words_of(self.allow))
+        look = Look(HeaderWords(terms), SampleText(terms.samples), words_of(self.allow))
         for pair in _by_series(pairs):
             with judging(pair.name):
                 scan = scan_file(pair.candidate)

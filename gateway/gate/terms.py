@@ -17,6 +17,7 @@ from pydicom._uid_dict import UID_dictionary
 from gateway.gate import attributes, dates, spelling
 from gateway.gate.attributes import PERSONAL, Kept, Kind, kind_of
 from gateway.gate.bytescan import Scan
+from gateway.gate.content_items import kept_items
 from gateway.gate.folding import codecs, fold, readings
 from gateway.gate.vocabulary import stand_ins
 from gateway.gate.walk import Leaf, tag_path
@@ -84,6 +85,7 @@ class Terms:
     def harvest(self, scan: Scan) -> int:
         """Take in one original; gives how many identifying values it has."""
         count = 0
+        items = kept_items(scan, self.kept.policy)
         for leaf in (*scan.meta, *scan.leaves):
             if leaf.tag in attributes.STRUCTURAL:
                 self._classes.update(leaf.raw.decode("latin-1").strip(_BLANK).split("\\"))
@@ -92,10 +94,11 @@ class Terms:
             if kind in (None, Kind.TIME, Kind.TRAIT) or not leaf.size:
                 continue
             count += 1
-            key = (leaf.tag, kind, leaf.raw, leaf.charset)
+            kept = leaf.path in items or self.kept.keeps(leaf.tag, leaf.vr) or self.kept.cleans(leaf.tag, leaf.vr)
+            key = (leaf.tag, kind, leaf.raw, leaf.charset, kept)
             if key not in self._seen:
                 self._seen.add(key)
-                self._take(leaf, kind)
+                self._take(leaf, kind, kept=kept)
         return count
 
     def _kind(self, leaf: Leaf) -> Kind | None:
@@ -107,8 +110,7 @@ class Terms:
                 return Kind.PLACE
         return kind_of(leaf.tag, leaf.vr, self.edition)
 
-    def _take(self, leaf: Leaf, kind: Kind) -> None:
-        kept = self.kept.keeps(leaf.tag, leaf.vr) or self.kept.cleans(leaf.tag, leaf.vr)
+    def _take(self, leaf: Leaf, kind: Kind, *, kept: bool) -> None:
         texts = readings(leaf.raw, leaf.vr, leaf.charset)
         # Latin-1 reads anything; it is believed only where nothing else reads.
         for text in texts[:-1] or texts:

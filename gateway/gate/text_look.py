@@ -1,7 +1,8 @@
 """From pictures to places that show text: what is read, and which of it counts.
 
 Text counts unless all of it is a technical mark (`text_words`) or allowed by the policy. What the original's header
-holds too counts however badly it was read, and what is surely text counts though no reader knows its script.
+holds too counts however badly it was read, and what is surely text counts though no reader knows its script. So do
+values that are the codes of its letters (`sample_text`), which no reader sees.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from gateway.gate.pixel_layout import Unseen
 from gateway.gate.pixel_places import Seen
 from gateway.gate.pixel_views import Grey
+from gateway.gate.sample_text import SampleText
 from gateway.gate.text_reading import Read, read_rapid, read_tesseract
 from gateway.gate.text_sheets import EVERY_FRAME, Placed, Sheets
 from gateway.gate.text_stack import Stack
@@ -42,6 +44,7 @@ class Look:
     """One judgement of many pictures: they go into stacks, and what is read out of these into `shown`."""
 
     header: HeaderWords
+    codes: SampleText
     allow: frozenset[str]
     sheets: Sheets = field(default_factory=lambda: Sheets((read_rapid, read_tesseract)))
     frames: int = 0
@@ -57,8 +60,21 @@ class Look:
             self.unseen.append(Shown(instance, picture.where, picture.rule))
             return
         self.frames += 1
+        self._spelt(instance, picture)
         self._judge(self._stack(series, picture).add(instance, picture, self._other(picture)))
         self._close(OPEN_STACKS)
+
+    def _spelt(self, instance: str, picture: Seen) -> None:
+        """Text in the values of the picture, once for each row in which some begins."""
+        columns = picture.grey.shape[1]
+        rows: dict[int, tuple[int, str]] = {}
+        for start, stop, term in self.codes.in_values(picture.grey):
+            rows.setdefault(start // columns, ((stop - 1) // columns + 1, term.rule))
+        for top, (bottom, rule) in rows.items():
+            where = f"{picture.place} frame {picture.frame} rows {top}-{bottom} columns 0-{columns}"
+            one = Shown(instance, where, f"values that spell the {rule}")
+            if one not in self.shown:  # several views of a frame may have the same values
+                self.shown.append(one)
 
     def _other(self, picture: Seen) -> Grey | None:
         """The brightest channel for the darkest of the same frame, which comes right behind it."""

@@ -53,7 +53,7 @@ class BurnedInText:
     rules and words, so that it is part of the policy; a policy or a snapshot that names another one does not load.
     """
 
-    VERSION: ClassVar[str] = "4"
+    VERSION: ClassVar[str] = "5"
     SCOPE: ClassVar[Scope] = Scope.SERIES
 
     detector: Literal["ocr"] = "ocr"

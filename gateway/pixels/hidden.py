@@ -33,7 +33,7 @@ class HiddenPixels:
     trailing_bytes, stream_extras, unused_bits, altered_values (`gateway.frames.tidying`).
     """
 
-    VERSION: ClassVar[str] = "1"
+    VERSION: ClassVar[str] = "2"
     SCOPE: ClassVar[Scope] = Scope.INSTANCE
 
     look_alikes: Literal["merge", "keep"] = "merge"  # values that show as the same colour, or as the same padding

@@ -38,6 +38,7 @@ ENCODERS: dict[str, Maker] = {
     "mgca_vit": _of("mgca_vit"),
     "retfound": _of("retfound"),
     "freesurfer": _of("freesurfer"),
+    "brain_depths": _of("brain_depths"),
     "own_films": _of("own_films"),
     "own_eyes": _of("own_eyes"),
     "own_brains": _of("own_brains"),

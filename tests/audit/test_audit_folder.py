@@ -157,6 +157,11 @@ def test_what_cannot_be_used_is_said(brains: Path, wish: Wish, says: str) -> Non
         embed_folder(brains, wish, Keeping(None, b"k" * 32), card_folders(None), ticks)
 
 
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit", str(tmp_path / "nowhere"), "--out", str(tmp_path / "r")]) == 2
+    assert "nowhere is not there" in capsys.readouterr().err.replace("\n", "")
+
+
 def test_a_folder_without_images_and_embeddings_without_metadata_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert run(["audit", str(tmp_path / "empty"), "--out", str(tmp_path / "r")]) == 2

@@ -15,7 +15,7 @@ import pytest
 from gateway.audit import Options, compare, measure, read_inputs, write_report
 from gateway.audit.page import html_of
 from gateway.cli import run
-from gateway.errors import UsageError
+from gateway.errors import PolicyError, UsageError
 
 PEOPLE, VISITS = 24, 2
 QUICK = Options(replicates=60, permutations=99, draws=10, gallery=20, trees=15)
@@ -74,6 +74,97 @@ def test_before_and_after_keeps_the_two_attacks_apart(tmp_path: Path) -> None:
 def test_an_attacker_who_finds_nobody_on_originals_is_void(tmp_path: Path) -> None:
     before, after = (read_inputs(*files(tmp_path / n, 0.0, seed=s)) for n, s in (("a", 13), ("b", 14)))
     assert all(row["void"] for row in compare(before, after, QUICK, ticks)["tables"]["attacks"])
+
+
+def test_before_and_after_may_list_the_scans_in_any_order(tmp_path: Path) -> None:
+    before, after = (read_inputs(*files(tmp_path / n, 2.0, seed=s)) for n, s in (("a", 1), ("b", 2)))
+    turned = after.chosen(np.arange(PEOPLE * VISITS)[::-1])
+    quick = replace(QUICK, replicates=20, permutations=19)
+    assert compare(before, turned, quick, ticks) == compare(before, after, quick, ticks)
+    with pytest.raises(UsageError, match="same scans"):
+        compare(before, after.chosen(np.arange(4)), quick, ticks)
+
+
+def test_the_original_of_the_very_scan_is_tried_where_nobody_came_twice(tmp_path: Path) -> None:
+    first = np.arange(0, PEOPLE * VISITS, VISITS)
+    before = read_inputs(*files(tmp_path, 2.0)).chosen(first)
+    quick = replace(QUICK, replicates=20, permutations=99)
+    report = compare(before, before, quick, ticks)
+    same, other = (
+        [row for row in report["tables"]["attacks"] if row["attack"] == name] for name in ("same_scan", "other_visit")
+    )
+    assert all(row["d_sys"]["value"] == 1 and not row["void"] and row["rank1_before"] is None for row in same)
+    assert all("no_evidence" in row for row in other)
+    assert "Fewer than 50 people" in html_of(report)
+
+
+def test_people_without_a_value_and_rare_values_are_left_out_and_counted(tmp_path: Path) -> None:
+    data = read_inputs(*files(tmp_path, 3.0))
+    sex = list(data.columns["sex"])
+    sex[0:2], sex[2:4] = ["", ""], ["X", "X"]  # one person without a value, one with a value of his own
+    columns = {**data.columns, "sex": tuple(sex), "dataset": ("A",) * len(sex)}
+    report = measure(replace(data, columns=columns), QUICK, ticks, only=("attributes", "strata"))
+    (row,) = report["tables"]["attributes"]
+    assert (row["people"], row["left_out"], row["classes"]) == (PEOPLE - 2, 2, ("F", "M"))
+    assert {one["value"] for one in report["tables"]["strata"]} == {"F", "M", "X"}
+
+
+def test_an_encoder_that_tells_nothing_apart_is_no_evidence(tmp_path: Path) -> None:
+    data = read_inputs(*files(tmp_path, 1.0))
+    same = replace(data, embeddings={"brain": np.ones((PEOPLE * VISITS, 4), np.float32)})
+    rows = measure(same, QUICK, ticks, only=("linkage",))["tables"]["linkage"]
+    assert all("the same embedding" in row["no_evidence"] for row in rows)
+
+
+SECRET = "Mustermann"
+
+
+@pytest.mark.parametrize(
+    ("cells", "array", "says"),
+    [
+        ({"session": ["1", ""]}, None, "3: no session: fill it in"),
+        ({"dataset": [" ", "A"]}, None, "2: no dataset"),
+        ({"day": ["0", SECRET]}, None, "3: the day is no whole number"),
+        ({}, np.array([[1.0, np.nan], [1, 2]]), "not finite in 1 of 2 rows, the first is row 1"),
+        ({}, np.zeros((2, 0)), r"no \(scans, dimensions\) array"),
+        ({}, np.array([["a"], ["b"]]), "holds no numbers"),
+    ],
+)
+def test_what_cannot_be_audited_is_said_by_line_and_never_by_value(
+    tmp_path: Path, cells: dict[str, list[str]], array: np.ndarray | None, says: str
+) -> None:
+    np.savez(tmp_path / "e.npz", scan=["s1", "s2"], brain=np.eye(2) if array is None else array)
+    with open(tmp_path / "m.csv", "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["scan", "subject", *cells])
+        for i in range(2):
+            table.writerow([f"s{i + 1}", SECRET, *(column[i] for column in cells.values())])
+    with pytest.raises(PolicyError, match=says) as caught:
+        read_inputs(tmp_path / "e.npz", tmp_path / "m.csv")
+    assert SECRET not in str(caught.value)
+
+
+def test_files_of_another_kind_are_refused_with_a_hint(tmp_path: Path) -> None:
+    embeddings, metadata = files(tmp_path, 1.0)
+    plain, empty = tmp_path / "plain.npz", tmp_path / "empty.npz"
+    with open(plain, "wb") as file:
+        np.save(file, np.eye(3))
+    empty.touch()
+    with pytest.raises(UsageError, match="one array"):
+        read_inputs(plain, metadata)
+    with pytest.raises(UsageError, match=r"no \.npz"):
+        read_inputs(empty, metadata)
+    metadata.write_text(metadata.read_text().replace(",", ";"))
+    with pytest.raises(UsageError, match="separated by commas"):
+        read_inputs(embeddings, metadata)
+
+
+def test_spaces_around_names_and_whole_numbers_as_embeddings_are_taken(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", scan=["s1", "s2"], brain=np.eye(2, dtype=np.int16))
+    (tmp_path / "m.csv").write_text(" scan , subject\n s1 , a\ns2,b \n")
+    found = read_inputs(tmp_path / "e.npz", tmp_path / "m.csv")
+    assert found.columns["subject"] == ("a", "b")
+    assert found.embeddings["brain"].dtype == np.float64
 
 
 def test_the_same_seed_gives_the_same_report_and_another_encoder_does_not_change_it(tmp_path: Path) -> None:

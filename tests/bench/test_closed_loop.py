@@ -9,7 +9,7 @@ import pytest
 
 from bench.closed_loop import Rules, loop
 
-AT_THE_LIMIT = 0.32  # of the original's direction stays: 60 people then read a D_sys of 0.4 over their null on average
+AT_THE_LIMIT, LEAKING = 0.265, 0.64  # of the original's direction stays: D_sys of endless people is then 0.40, 0.91
 RULES = Rules(people=60, limit=0.4, attempts=2, replicates=60, permutations=40)
 RUNS = 20
 
@@ -32,14 +32,14 @@ def test_a_release_that_leaks_at_the_limit_passes_at_most_one_time_in_twenty_wha
 
 
 def test_a_release_whose_next_level_leaves_no_trace_clears_there() -> None:
-    found = ends([2 * AT_THE_LIMIT, 0.0], hold_below_p=0.0)
+    found = ends([LEAKING, 0.0], hold_below_p=0.0)
     assert np.mean([end.cleared for end in found]) >= 0.9
     assert all(end.looks == 2 for end in found)
     assert all(set(end.levels) == {1} for end in found)
 
 
 def test_same_scan_sends_who_is_found_to_the_next_level_before_the_release_is_judged() -> None:
-    found = ends([2 * AT_THE_LIMIT, 0.0])
+    found = ends([LEAKING, 0.0])
     assert np.mean([end.cleared for end in found]) >= 0.9
     assert np.mean([sum(end.levels) / RULES.people for end in found]) > 0.3
 

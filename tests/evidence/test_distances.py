@@ -47,6 +47,55 @@ def test_canberra_of_zeros_small_and_opposite_values(rows: np.ndarray) -> None:
     np.testing.assert_allclose(distances(rows, rows, "canberra"), expected, rtol=1e-5)
 
 
+@given(
+    rows=st.tuples(st.integers(1, 9), st.integers(1, 7)),
+    d=st.integers(1, 131),
+    spread=st.sampled_from([0, 3, 11, 17, 30]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_canberra_of_any_size_and_magnitude_with_zeros_among_them(
+    rows: tuple[int, int], d: int, spread: int, seed: int
+) -> None:
+    """Two terms share a division where products stay in range, else each has its own: both are scipy's, to 1e-5."""
+    generator = np.random.default_rng(seed)
+    a, b = (
+        (generator.normal(size=(n, d)) * 10.0 ** generator.integers(-spread, spread + 1, (n, d))).astype(np.float32)
+        * (generator.random((n, d)) > 0.2)
+        for n in rows
+    )
+    b[0, : d // 2] = a[0, : d // 2]  # equal values
+    with np.errstate(all="ignore"):
+        expected = cdist(a.astype(np.float64), b.astype(np.float64), "canberra")
+    np.testing.assert_allclose(distances(a, b, "canberra"), expected, rtol=1e-5, atol=1e-12)
+    _, near = nearest(a, b, "canberra", 2, block_rows=3)
+    np.testing.assert_allclose(near, np.sort(expected, axis=1)[:, : near.shape[1]], rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("edge", [1e-12, 1e18, 1e-37, 1e37])
+def test_canberra_at_the_edges_of_what_may_share_a_division(edge: float) -> None:
+    rows = (edge * np.array([[1, 0, -1, 0.5, 0], [-1, 0, 0, 0.25, 0], [0, 0, 0, 0, 0]])).astype(np.float32)
+    with np.errstate(all="ignore"):
+        expected = cdist(rows.astype(np.float64), rows.astype(np.float64), "canberra")
+    np.testing.assert_allclose(distances(rows, rows, "canberra"), expected, rtol=1e-5)
+
+
+def test_the_same_rows_are_at_distance_nought_and_their_order_does_not_matter() -> None:
+    rows = np.random.default_rng(2).normal(size=(13, 77)).astype(np.float32)
+    whole = distances(rows, rows, "canberra")
+    assert (np.diag(whole) == 0).all()
+    np.testing.assert_allclose(whole, whole.T, rtol=1e-6)
+    shuffled = np.random.default_rng(3).permutation(13)
+    np.testing.assert_array_equal(distances(rows[shuffled], rows, "canberra"), whole[shuffled])
+
+
+def test_what_is_too_large_for_32_bits_is_refused() -> None:
+    with pytest.raises(ValueError, match="too large"):
+        distances(np.full((2, 3), 1e39), np.ones((2, 3)), "canberra")
+    with pytest.raises(ValueError, match="too large"):
+        distances(np.array([[1e20, 0.0]]), np.array([[0.0, 1e20]]), "euclid")
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_nearest_of_many_blocks_are_those_of_the_whole(metric: str) -> None:
     generator = np.random.default_rng(1)

@@ -111,6 +111,19 @@ def test_run_lengths_have_one_fragment_a_frame(tmp_path: Path) -> None:
         opened(tmp_path, fragments(streams[0][:100], streams[0][100:]), syntax=RLE).stored(0)
 
 
+@pytest.mark.parametrize("zeros", [2, 6, 64])
+def test_run_lengths_may_be_padded_with_zeros_and_with_nothing_else(tmp_path: Path, zeros: int) -> None:
+    """PS3.5 G.3.1 knows one pad byte; some writers align segments or fragments to more."""
+    native(tmp_path / "n.dcm", FRAMES[0])
+    transcode(tmp_path / "n.dcm", tmp_path / "r.dcm", RLE, Changes())
+    with EncodedImage.open(tmp_path / "r.dcm") as image:
+        stream = image.fragment(0)
+    check(opened(tmp_path, fragments(stream + bytes(zeros)), frames=1, syntax=RLE), FRAMES[:1])
+    for behind in (bytes(zeros) + b"\1\7", b"\0\7" * zeros, bytes(66)):
+        with pytest.raises(Hold, match="cannot be decoded"):
+            opened(tmp_path, fragments(stream + behind), frames=1, syntax=RLE).stored(0)
+
+
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=4), st.booleans())
 def test_any_cutting_of_any_streams_comes_together_again(tmp_path_factory, cuts: list[int], table: bool) -> None:

@@ -18,7 +18,7 @@ from pydicom.uid import (
 )
 
 from gateway.frames import KEYWORDS, Box, Changes, EncodedImage, redact, transcode
-from gateway.frames.syntaxes import JPEG_2000, JPEG_LS_LOSSY
+from gateway.frames.syntaxes import JPEG_2000, JPEG_LOSSLESS_SV1, JPEG_LS_LOSSY
 from tests.encoded_images import compressed, native, noise, smooth
 
 LOSSLESS = [
@@ -192,6 +192,34 @@ def test_lossy_frames_lose_nothing_more(tmp_path: Path, syntax: str, level: int)
     assert dataset.LossyImageCompressionMethod == {JPEG_2000: "ISO_15444_1", JPEG_LS_LOSSY: "ISO_14495_1"}[syntax]
     ratio = 32 * 32 * 2 / sum(len(data) + len(data) % 2 for data in streams)
     assert abs(float(dataset.LossyImageCompressionRatio) - ratio) < 0.01
+
+
+@pytest.mark.parametrize("dtype", ["u2", "i2"])
+def test_what_lossy_decoding_leads_beyond_white_or_black_stays_white_or_black(tmp_path: Path, dtype: str) -> None:
+    """12 bits stored in a stream of 16: its wavelets swing beyond the range; masked, white would turn into black."""
+    low, high = (-2048, 2047) if dtype == "i2" else (0, 4095)
+    array = np.where(np.random.default_rng(2).random((48, 48)) < 0.5, low, high).astype(dtype)
+    data = bytes(imagecodecs.jpeg2k_encode(array, codecformat="j2k", level=65, reversible=False))
+    decoded = imagecodecs.jpeg2k_decode(data)
+    assert decoded.max() > high
+    path = compressed(tmp_path / "a.dcm", [data], array, JPEG_2000, BitsStored=12)
+    redact(path, tmp_path / "b.dcm", [BOX], Changes())
+    np.testing.assert_array_equal(
+        outside(pydicom.dcmread(tmp_path / "b.dcm").pixel_array[None]), outside(np.clip(decoded, low, high)[None])
+    )
+
+
+def test_values_of_few_bits_in_wide_words_stay_in_lossless_jpeg(tmp_path: Path) -> None:
+    """8 bits stored, 16 allocated, coded with a precision of 16, as dcmcjpeg does."""
+    array = noise(11, 13, dtype="u2", bits=8)
+    data = bytes(imagecodecs.jpeg8_encode(array, lossless=True, predictor=1, bitspersample=16))
+    path = compressed(tmp_path / "a.dcm", [data], array, JPEG_LOSSLESS_SV1, BitsStored=8)
+    redact(path, tmp_path / "b.dcm", [BOX], Changes())
+    after = pydicom.dcmread(tmp_path / "b.dcm")
+    assert (after.file_meta.TransferSyntaxUID, after.BitsAllocated, after.BitsStored) == (JPEG_LOSSLESS_SV1, 16, 8)
+    expected = array.copy()
+    expected[2:5, 3:9] = 0
+    np.testing.assert_array_equal(after.pixel_array, expected)
 
 
 def test_an_irreversible_colour_transform_gives_way_in_all_frames_at_once(tmp_path: Path) -> None:

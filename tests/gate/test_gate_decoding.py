@@ -102,6 +102,17 @@ def test_lossless_frames_come_back_as_they_were(syntax: str, encoder, dtype) -> 
     assert np.array_equal(values(frames_of(scan_bytes(file)))[0], samples)
 
 
+def test_bits_that_a_point_transform_leaves_off_are_zeros() -> None:
+    """10918-1 H.1.2.1: coded is the value shifted down by Pt, and the precision stays that of the value."""
+    samples = (np.random.default_rng(5).integers(0, 64, (37, 53)) << 2).astype(np.uint8)
+    stream = bytearray(imagecodecs.jpeg8_encode(samples >> 2, lossless=True, predictor=1, bitspersample=6))
+    stream[stream.index(b"\xff\xc3") + 4] = 8  # precision
+    scan = stream.index(b"\xff\xda")
+    stream[scan + 1 + int.from_bytes(stream[scan + 2 : scan + 4], "big")] = 2  # Pt
+    file = encapsulated(samples, bytes(stream), JPEG_LOSSLESS)
+    assert np.array_equal(values(frames_of(scan_bytes(file)))[0], samples)
+
+
 def test_lossy_jpeg_stays_within_its_tolerance() -> None:
     ramp = np.tile(np.arange(64, dtype=np.uint8) * 4, (48, 1))
     stream = imagecodecs.jpeg8_encode(ramp, level=90)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 from gate_cases import (
@@ -115,6 +116,18 @@ IN_DATA_SET = {
     ),
     "UTF-16LE in OB": (lambda ds: private(ds, 0x20, "OB", b"\1\2\3" + NAME.encode("utf-16-le") + b"\0"), "(0029,1020)"),
     "UTF-16BE in OB": (lambda ds: private(ds, 0x20, "OB", b"\1\2" + NAME.encode("utf-16-be")), "(0029,1020)"),
+    "base64 in text": (
+        lambda ds: put(ds, 0x00204000, "LT", f"key {b64encode(NAME.encode()).decode()}, end"),
+        "(0020,4000)",
+    ),
+    "base64 of an id, without padding": (
+        lambda ds: private(ds, 0x19, "LO", b64encode(PATIENT_ID.encode()).decode().rstrip("=")),
+        "(0029,1019)",
+    ),
+    "base64 for URLs, in UN": (
+        lambda ds: private(ds, 0x02, "UN", b"\1" + urlsafe_b64encode(b"\xff\xfe>>" + NAME.encode("utf-16-le")) + b"\2"),
+        "(0029,1002)",
+    ),
     "overlay comments": (overlay, "(6000,1500)"),
     "curve label": (lambda ds: put(ds, 0x50002500, "LO", "Leaktest's curve"), "(5000,2500)"),
     "trailing padding": (lambda ds: put(ds, 0xFFFCFFFC, "OB", bytes(6) + NAME.encode() + bytes(2)), "(fffc,fffc)"),
@@ -209,6 +222,8 @@ def test_text_beside_the_samples_of_a_jpeg_is_searched(tmp_path):
 
     assert findings(tmp_path, encode(BASE), image(b"by acme")) == {}
     assert findings(tmp_path, encode(BASE), image(b"of zzsynth ")) == {"(7fe0,0010)[1]": "name of (0010,0010)"}
+    encoded = b64encode(b"ZZSYNTH^LEAKTEST")
+    assert findings(tmp_path, encode(BASE), image(encoded)) == {"(7fe0,0010)[1]": "name of (0010,0010)"}
 
 
 def test_text_behind_the_end_of_a_jpeg_is_searched(tmp_path):
@@ -283,9 +298,7 @@ def test_a_finding_never_says_the_value(tmp_path):
         assert value.casefold() not in said
 
 
-def test_what_is_not_covered_is_known_base64_and_compression_inside_values(tmp_path):
-    import base64
-
+def test_what_is_not_covered_is_known_compression_inside_values(tmp_path):
     ds = plain_scrub(BASE)
-    private(ds, 0x20, "OB", base64.b64encode(NAME.encode()) + zlib.compress(NAME.encode() * 2)[:20])
+    private(ds, 0x20, "OB", zlib.compress(NAME.encode() * 2)[:20])
     assert findings(tmp_path, encode(BASE), encode(ds)) == {}

@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 from gateway.frames import Changes, EncodedImage, transcode
-from gateway.frames.syntaxes import JPEG_2000_LOSSLESS, JPEG_BASELINE, JPEG_LOSSLESS, JPEG_LS_LOSSLESS, RLE
+from gateway.frames.stripping import stripped
+from gateway.frames.syntaxes import (
+    JPEG_2000,
+    JPEG_2000_LOSSLESS,
+    JPEG_BASELINE,
+    JPEG_LOSSLESS,
+    JPEG_LS_LOSSLESS,
+    RLE,
+    Codec,
+)
 from gateway.gate.encoding import judge_encoding
 from gateway.gate.reading import Pair
 from gateway.pixels import Instance, Work, run_stage
@@ -137,3 +146,24 @@ def test_what_hides_in_the_header_of_run_lengths_goes(tmp_path: Path) -> None:
     assert cleaned(path) == {"stream_extras": 1}
     with EncodedImage.open(path) as image:
         assert image.fragment(0) == data
+
+
+def test_lossy_compression_that_swings_beyond_its_range_hides_nothing(tmp_path: Path) -> None:
+    """12 bits stored in a stream of 16 (PS3.5 8.2.4): a few values come out beyond the range, and the file stays."""
+    array = np.where(np.random.default_rng(2).random((48, 48)) < 0.5, 0, 4095).astype(np.uint16)
+    data = bytes(imagecodecs.jpeg2k_encode(array, codecformat="j2k", level=65, reversible=False))
+    assert imagecodecs.jpeg2k_decode(data).max() > 4095
+    path = compressed(tmp_path / "a.dcm", [stripped(data, Codec.JPEG_2000)], array, JPEG_2000, BitsStored=12, **STAMPS)
+    before = path.read_bytes()
+    assert cleaned(path) == {}
+    assert path.read_bytes() == before
+
+
+def test_bits_above_a_lossy_picture_go_and_do_not_become_part_of_it(tmp_path: Path) -> None:
+    array = smooth(48, 48, dtype="u2", bits=12)
+    above = np.zeros_like(array)
+    above[8:24, 8:24] = 1 << 13
+    data = bytes(imagecodecs.jpeg2k_encode(array | above, codecformat="j2k", level=60, reversible=False))
+    path = compressed(tmp_path / "a.dcm", [stripped(data, Codec.JPEG_2000)], array, JPEG_2000, BitsStored=12, **STAMPS)
+    assert cleaned(path) == {"unused_bits": 1}
+    assert np.abs(stored(path)[0, 10:22, 10:22].astype(int) - array[10:22, 10:22]).max() < 200

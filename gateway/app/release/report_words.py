@@ -49,9 +49,11 @@ CRITERIA: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         (
             "Can a released image be linked to another image of the same person? Attackers compare released images "
             "with originals. Linkability is D_sys, less what shuffled labels read: 0 where nothing links, 1 where all "
-            "does. Rank-1 is how often a person is found first in a gallery of originals."
+            "does. Rank-1 is how often a person is found first in a gallery of originals. Anonymity by pixels "
+            "(anonymity_psnr) is the share of depths of the brain that lie nearer to their own original than the "
+            "policy's margin; within it the own original may still be the nearest, so it never clears a release alone."
         ),
-        ("linkability", "rank1"),
+        ("linkability", "rank1", "anonymity_psnr"),
     ),
     (
         "Inference",
