@@ -30,6 +30,7 @@ from gateway.header.descriptors_own import OwnWords
 from gateway.header.descriptors_own_spans import own_spans
 from gateway.header.descriptors_patterns import forms_in
 from gateway.header.descriptors_people import people_in
+from gateway.header.descriptors_signatures import own_initials
 from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import UNITS, Words
 
@@ -148,6 +149,7 @@ def _masked_once(text: str, own: OwnWords) -> tuple[str | None, tuple[str, ...]]
     """What one reading leaves of a text, None when all stays, and what went only for being unknown."""
     reading = reading_of(text, own.words)
     mine = tuple(own_spans(own, text, reading.tokens))
+    mine += tuple(own_initials(own, text, reading.tokens, (*mine, *reading.forms)))
     return (_remembered_masking if len(text) <= MAX_REMEMBERED else _masked_with)(text, mine, reading, own.words)
 
 

@@ -61,6 +61,7 @@ class OwnWords:
     phrases: dict[str, list[tuple[str, ...]]] = field(default_factory=dict)
     days: set[tuple[int, int, int]] = field(default_factory=set)
     _initials_of_numbers: frozenset[str] = frozenset()
+    _beginnings: frozenset[str] = frozenset()  # of names, without the last letter at least
     _anywhere: tuple[str, ...] = ()  # names and numbers that count inside a longer word
     _bounded: tuple[tuple[str, Callable[[str], bool], Callable[[str], bool], bool], ...] = ()
     traits: dict[str, Trait] = field(default_factory=dict)  # by token: ask `trait` for those that are not there
@@ -116,16 +117,21 @@ class OwnWords:
         if not any(map(str.isdecimal, text)):
             self._place(text, 0)
             return
-        for one in {"".join(tokens), *tokens}:
+        whole = "".join(tokens)
+        for one in {whole, *tokens}:
             digits = sum(map(str.isdecimal, one))
             if len(one) >= ID_CHARACTERS and digits >= ID_DIGITS and len(set(one)) > 1:
                 self.numbers |= {one} | ({one.lstrip("0")} if len(one.lstrip("0")) >= ID_CHARACTERS else set())
+            elif len(tokens) > 1 and one == whole and len(one) >= ID_CHARACTERS > shortest:
+                self.numbers.add(one)  # COOKIE-47 of a patient
             elif shortest <= len(one) and digits >= (1 if shortest < ID_CHARACTERS else ID_DIGITS):
                 self.short_numbers.add(one)
             runs = _DIGIT_RUNS.findall(one)
             if len(runs) > 1 or runs != [one]:
                 self.numbers |= {run for run in runs if len(run) >= ID_CHARACTERS}
                 self.short_numbers |= {run for run in runs if len(run) == shortest == 4 and len(runs) == 1}
+            if len(one) >= INSIDE_LETTERS:
+                self._single_word(one)  # COOKIE of it
 
     def _single_word(self, text: str) -> None:
         tokens = tokens_of(text)
@@ -160,6 +166,7 @@ class OwnWords:
             self._take_number(text, shortest=ID_CHARACTERS)
 
     def _prepare(self) -> None:
+        self._beginnings = frozenset(one[:end] for one in self.strong | self.glued for end in range(1, len(one)))
         anywhere = self.glued | {one for one in self.strong if len(one) >= INSIDE_LETTERS}
         anywhere |= {one for one in self.numbers if len(one) >= INSIDE_ID_CHARACTERS and not one.isdecimal()}
         self._anywhere = tuple(sorted(anywhere))
@@ -193,6 +200,7 @@ class OwnWords:
             len(token) == 1 and folded in self.initials,
             self._begins_number(folded),
             folded in self.phrases,
+            folded in self._beginnings,
             self._date_number(token),
         )
         return NO_TRAIT if found == NO_TRAIT else found

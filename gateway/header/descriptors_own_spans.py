@@ -10,9 +10,10 @@ from gateway.header.descriptors_folding import fold
 from gateway.header.descriptors_own import ALONE_LETTERS, COMPACT, OwnWords
 from gateway.header.descriptors_tokens import NO_TRAIT, Span, Token, Trait
 
-MAX_ID_TOKENS = 8
+MAX_ID_TOKENS, MAX_NAME_PIECES, APART_LETTERS = 8, 20, 5
 _BETWEEN_NAMES = re.compile(r"[\s^,.;_\-/='\"()]{0,3}")
 _BETWEEN_DIGITS = re.compile(r"[\s^,\-./()_:#]{0,2}")
+_APART = re.compile(r"[\s^._\-/'’´`·]")
 _SLASHED = re.compile(r"(?<![^\W_])[^\W\d_]/[^\W\d_](?![^\W_])")
 _ATTACHED = re.compile(r"\.([^\W\d_]{4,})")
 _LISTED = re.compile(r"\s*(?:\Z|[.;,)\]\r\n])")
@@ -39,6 +40,8 @@ def own_spans(own: OwnWords, text: str, tokens: Sequence[Token], least: int = AL
         trait = traits[at]
         if trait.number:
             found += _numbers(own, text, tokens, at)
+        if trait.apart:
+            found += _apart(own, text, tokens, at)
         if trait.phrase:
             found += _phrases(own, tokens, at)
         if trait.date is not None:
@@ -130,6 +133,17 @@ def _numbers(own: OwnWords, text: str, tokens: Sequence[Token], first: int) -> I
             break
         joined += fold(tokens[last].text)
         if joined in own.numbers or (some and joined.lstrip("0") in own.numbers):
+            yield tokens[first].start, tokens[last].end
+
+
+def _apart(own: OwnWords, text: str, tokens: Sequence[Token], first: int) -> Iterator[Span]:
+    """Own names that are written apart, from the token `first` on: Mc Donald, O'Brien, Leak-test, M Ü L L E R."""
+    joined = fold(tokens[first].text)
+    for last in range(first + 1, min(first + MAX_NAME_PIECES, len(tokens))):
+        if not _APART.fullmatch(text, tokens[last - 1].end, tokens[last].start):
+            break
+        joined += fold(tokens[last].text)
+        if len(joined) >= APART_LETTERS and (joined in own.strong or joined in own.glued):
             yield tokens[first].start, tokens[last].end
 
 

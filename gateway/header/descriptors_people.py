@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from gateway.header.descriptors_cues import AUTHORED, FOR, PARTICLES
 from gateway.header.descriptors_folding import fold
 from gateway.header.descriptors_houses import house, town
-from gateway.header.descriptors_titles import CLOSE, LABEL_GAP, is_initial, named_by_context
+from gateway.header.descriptors_signatures import CLOSE, LABEL_GAP, is_initial
+from gateway.header.descriptors_titles import named_by_context
 from gateway.header.descriptors_tokens import Span, Token
 from gateway.header.descriptors_words import SHORT_LETTERS, Words
 

@@ -25,15 +25,20 @@ from gateway.header.descriptors_cues import (
     TITLES,
 )
 from gateway.header.descriptors_folding import fold
+from gateway.header.descriptors_signatures import (
+    CLOSE,
+    LABEL_GAP,
+    initials_alone,
+    initials_of_author,
+    initials_of_whom,
+    is_initial,
+)
 from gateway.header.descriptors_tokens import Span, Token
 from gateway.header.descriptors_words import SHORT_LETTERS, Words
 
-_LETTERS = re.compile(r"[^\W\d_]+")
 _FEMININE_TAIL = re.compile(r"\.\s?(?:ra|ssa|na|a)(?![^\W_])", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s(?![^\W_])", re.IGNORECASE)
 _LABELLED, _LISTED = re.compile(r"[ \t]?:[ \t]?"), re.compile(r"\s*(?:\Z|[.;,)\]\r\n])")
-LABEL_GAP = re.compile(r"[ \t]*[:=]?[ \t]*")
-CLOSE = re.compile(r"[ \t.,]{0,3}")
 _BEFORE_NUMBER = re.compile(r"[ \t]+\d")  # a date, mostly
 MAX_NAME_TOKENS = 3
 
@@ -45,18 +50,18 @@ def named_by_context(
     for index in cues:
         token = tokens[index]
         folded = fold(token.text)
-        if _is_title(text, token):
+        if _is_title(text, token) and not _is_behind_a_name(text, tokens, index, masked):
             yield from _behind_title(text, tokens, index, masked, words)
         elif folded in AUTHORED:
-            yield from _initials_of_author(text, tokens, index + 1, words)
+            yield from initials_of_author(text, tokens, index + 1, words)
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=True)
         elif _is_listed(text, tokens, index, words):
             yield tokens[index - 1].start, token.end
         elif is_initial(text, token, words):
-            yield from _initials_alone(text, tokens, index, words)
+            yield from initials_alone(text, tokens, index, words)
         elif folded in FOR or folded in RELATIVES:
             if folded in FOR:
-                yield from _initials_of_whom(text, tokens, index, words)
+                yield from initials_of_whom(text, tokens, index, words)
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=False)
             if folded in RELATIVES and index + 1 < len(tokens):
                 yield from _relative(text, tokens, index + 1, masked, words)
@@ -88,6 +93,12 @@ def _is_nurse(text: str, tokens: Sequence[Token], index: int, words: Words) -> b
     return bool(behind) and behind[0].text.istitle() and (followed or not words.is_core(fold(behind[0].text)))
 
 
+def _is_behind_a_name(text: str, tokens: Sequence[Token], index: int, masked: set[int]) -> bool:
+    """True for the M. of "Unknown M. Knie", an initial and no Monsieur."""
+    before = tokens[index - 1] if index and len(tokens[index].text) == 1 else None
+    return before is not None and before.start in masked and _close(text, tokens, index)
+
+
 def _is_title(text: str, token: Token) -> bool:
     folded = fold(token.text)
     if folded in TITLES:
@@ -106,7 +117,7 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
         at += 1
     found = 0
     title = tokens[index].text  # in capitals they are modalities too, and "by MS." ends a sentence
-    named = fold(title) not in SHORT_TITLES or not title.isupper() or len(title) == 1
+    sure = fold(title) not in SHORT_TITLES or not (title.isupper() or len(title) == 1)
     while at < len(tokens) and found < MAX_NAME_TOKENS and _close(text, tokens, at):
         token = tokens[at]
         folded = fold(token.text)
@@ -117,7 +128,7 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
             not found
             and token.text.isalpha()
             and folded not in NOT_A_NAME
-            and (named or (folded in words.ambiguous and (token.text.isupper() or not words.is_core(folded))))
+            and (sure or _is_borne(token, words, initial=len(title) == 1))
         )
         more = (
             token.start in masked or (found and _could_be_borne(text, token, words)) or is_initial(text, token, words)
@@ -134,6 +145,14 @@ def _behind_title(text: str, tokens: Sequence[Token], index: int, masked: set[in
         yield tokens[index].start, possessive.end() if possessive else tokens[at - 1].end
 
 
+def _is_borne(token: Token, words: Words, *, initial: bool) -> bool:
+    """White of "MS White" and of "M. White"; not hip of "White M. hip", not the muscle of "M. psoas" (`initial`)."""
+    folded = fold(token.text)
+    if initial:
+        return token.text[:1].isupper() and (folded in words.ambiguous or not words.knows(folded))
+    return folded in words.ambiguous and (token.text.isupper() or not words.is_core(folded))
+
+
 def _could_be_borne(text: str, token: Token, words: Words) -> bool:
     """True for a known word behind a first name: one that people bear, at a phrase's end any that is not technical."""
     folded = fold(token.text)
@@ -145,59 +164,6 @@ def _could_be_borne(text: str, token: Token, words: Words) -> bool:
 
 def _close(text: str, tokens: Sequence[Token], at: int) -> bool:
     return bool(CLOSE.fullmatch(text, tokens[at - 1].end, tokens[at].start))
-
-
-def is_initial(text: str, token: Token, words: Words) -> bool:
-    """True for a capital with a dot that is not the first part of a technical word, Q.Clear."""
-    if len(token.text) != 1 or not token.text.isupper() or text[token.end : token.end + 1] != ".":
-        return False
-    attached = _LETTERS.match(text, token.end + 1)
-    return attached is None or len(attached[0]) <= SHORT_LETTERS or not words.is_core(fold(attached[0]))
-
-
-def _initials_of_author(text: str, tokens: Sequence[Token], at: int, words: Words) -> Iterator[Span]:
-    """Initials of whoever did it: by JD, tech: J.S., performed by MK."""
-    if at >= len(tokens) or not LABEL_GAP.fullmatch(text, tokens[at - 1].end, tokens[at].start):
-        return
-    token = tokens[at]
-    if token.text.isupper() and 2 <= len(token.text) <= 3 and not words.knows(token.text):
-        yield token.start, token.end
-    while at < len(tokens) and is_initial(text, tokens[at], words):
-        yield tokens[at].start, tokens[at].end + 1
-        at += 1
-
-
-def _initials_of_whom(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
-    """Initials behind "for" and "patient": for MK. Not an abbreviation that the list knows: for PE."""
-    if fold(tokens[index].text) in ("of", "from", "name") or index + 1 >= len(tokens):
-        return
-    token = tokens[index + 1]
-    if (
-        len(token.text) == 2
-        and token.text.isupper()
-        and token.text.isalpha()
-        and not words.knows(token.text)
-        and LABEL_GAP.fullmatch(text, tokens[index].end, token.start)
-    ):
-        yield token.start, token.end
-
-
-def _initials_alone(text: str, tokens: Sequence[Token], index: int, words: Words) -> Iterator[Span]:
-    """J.D. and J.D.M., written together, when that is no abbreviation: not A.P., P.A., I.V."""
-    if (
-        index
-        and text[tokens[index - 1].end : tokens[index].start] == "."
-        and is_initial(text, tokens[index - 1], words)
-    ):
-        return
-    at = index
-    while (
-        at + 1 < len(tokens) and is_initial(text, tokens[at + 1], words) and tokens[at + 1].start == tokens[at].end + 1
-    ):
-        at += 1
-    letters = "".join(token.text for token in tokens[index : at + 1])
-    if 2 <= len(letters) <= 3 and not words.knows(letters):
-        yield tokens[index].start, tokens[at].end + 1
 
 
 def _closes_a_name(text: str, tokens: Sequence[Token], at: int, *, surely: bool) -> bool:

@@ -26,7 +26,8 @@ class Token(NamedTuple):
 class Trait(NamedTuple):
     """What a token is to an object: a strong name or number of it, a weak part of these names, one of their initials.
 
-    And what it may begin: one of its numbers, one of its phrases; `date` is what it may be in one of its days.
+    And what it may begin: one of its numbers, one of its phrases, one of its names written `apart`; `date` is what it
+    may be in one of its days.
     """
 
     strong: bool = False
@@ -34,6 +35,7 @@ class Trait(NamedTuple):
     initial: bool = False
     number: bool = False
     phrase: bool = False
+    apart: bool = False
     date: int | None = None
 
 
