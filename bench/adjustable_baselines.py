@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from models.reid_encoder import SMALL, VisionTransformer
-from models.train.lesion_stages import Stage, run_stage
 from models.train.reid_material import Material
+from models.train.stages import Stage, run_stage
 from models.train.trained import Tick
 
 PATCH = SMALL.patch

@@ -7,13 +7,15 @@ Attackers are trained once at each level, on auxiliary people. A pool of other p
 rank-1 is taken for the truth. Each draw calibrates on some of the pool and chooses the weakest level that keeps the
 target, as a policy would; the promise is kept when the pool's own risk at that level keeps the target, or when no level
 is chosen. The share that keeps it is compared with the confidence by an exact binomial test. Draws are without
-repetition from the pool, which favours the calibration: the pool's size stands beside them.
+repetition from the pool, which favours the calibration: the pool's size stands beside them. Levels that are done are
+kept under --keep, so a run that was cut short goes on, and levels may be done by several runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,7 @@ def main() -> None:
     parser.add_argument("--targets", default="0.1,0.2,0.4")
     parser.add_argument("--steps", type=int, default=100, help="of each attacker")
     parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--keep", type=Path, default=Path("/tmp/adjustable-calibration"), help="levels that are done")
     parser.add_argument("--out", type=Path, default=RESULTS / "adjustable_calibration.json")
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -123,19 +126,32 @@ def main() -> None:
     untouched = [released(one.parts, one.domain, side, None, 0, tick).cohort for side in (auxiliary, judged)]
     hashes = frozenset(people_hash(cohort.name, subject) for subject in judged.subjects)
     pool: dict[float, tuple[Rows, Rows]] = {}
+    weights = one.card.weights.sha256 if one.card.weights is not None else ""
+    given.keep.mkdir(parents=True, exist_ok=True)
     for level in (float(text) for text in given.levels.split(",")):
+        path = (
+            given.keep / f"{weights[:12]}-{start.card.name}-{cohort.name}-{given.people}-{given.steps}-r{level:g}.npz"
+        )
+        if path.is_file():
+            before = np.load(path)
+            pool[level] = (before["released"], before["original"])
+            continue
         made = [released(one.parts, one.domain, side, level, 0, tick).cohort for side in untouched]
         fresh = fit_attacker(
             f"calibration-r{level:g}", untouched[0], made[0], start, hashes, Options(steps=given.steps), tick
         )
         attacker = Embedder(fresh.card, ENCODERS[fresh.card.algorithm](fresh.card, dict(fresh.tensors)))
         pool[level] = (embedded(attacker, made[1], tick), embedded(attacker, untouched[1], tick))
+        fresh_file = path.with_suffix(".part.npz")
+        np.savez(fresh_file, released=pool[level][0], original=pool[level][1])
+        os.replace(fresh_file, path)
     people = people_of(untouched[1])
     parts = [
         promise(pool, people, float(t), given.draws, min(given.size, people.count)) for t in given.targets.split(",")
     ]
     result = {
         "card": one.card.name,
+        "weights sha256": weights,
         "cohort": f"{cohort.name} (synthetic)",
         "attacker": f"{start.card.name}, {given.steps} steps",
         "gallery": GALLERY,

@@ -1,4 +1,4 @@
-"""Two figures of released films: can somebody be found again, and is a finding still read by a model of originals?"""
+"""Can somebody be found again: by released films, and by each side of a code?"""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 from torch.nn import functional
 
+from bench.adjustable_readers import Reader, linear_of
 from gateway.evidence import People, fixed_gallery
-from models.audit_encoders.own_adaptive import linear_features
 from models.audit_encoders.own_network import IdentityNetwork, part
 from models.cards import find_card, weights_of
 from models.mdl_decoupling import Decoupler, Foundation
@@ -27,18 +24,11 @@ from models.train.whitening import ridge, whitening
 Floats = NDArray[np.float64]
 GALLERY, DRAWS = 30, 200
 KINDS = ("other visit", "same scan")
-HOGS = 1764  # of a film
-LEAST = 10  # films with a finding, and without it, for its AUROC
 LINEAR, SHRINK, RIDGE = 128, 0.3, 0.03  # as in models.train.attacker
 
 
 def unit_rows(x: NDArray[np.floating]) -> Floats:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12), np.float64)
-
-
-def linear_of(films: Tensor) -> NDArray[np.float32]:
-    """(n, f): pixels and gradients of standardised films."""
-    return np.stack([linear_features(one[None]) for one in standard(films)])
 
 
 class Frozen:
@@ -137,47 +127,7 @@ def partition(
 def readable(foundation: Foundation, decoupler: Decoupler, fitted: Material, judged: Material) -> dict[str, Any]:
     """AUROC of findings in features and in the decoded Q_sem, each by a regression of its own on the fitted people."""
     known, seen = (sides(foundation, decoupler, one) for one in (fitted, judged))
-    return {name: Reader(known[name], fitted).auroc(seen[name], judged) for name in ("features", "decoded Q_sem")}
-
-
-class Reader:
-    """Findings by logistic regression on what it was fitted on; never adapted to released films."""
-
-    @classmethod
-    def of_films(cls, fitted: Material) -> Reader:
-        """On gradients of *original* films."""
-        return cls(linear_of(fitted.x.float())[:, -HOGS:], fitted)
-
-    def __init__(self, known: NDArray[np.float32], fitted: Material) -> None:
-        self.scaler = StandardScaler()
-        x = self.scaler.fit_transform(known)
-        self.names = fitted.names
-        self.models = {}
-        for column, name in enumerate(fitted.names):
-            told = fitted.findings[:, column].numpy()
-            self.models[name] = LogisticRegression(C=1e-3, max_iter=500, class_weight="balanced").fit(x, told > 0.5)
-
-    def auroc(self, seen: NDArray[np.float32], judged: Material, replicates: int = 200) -> dict[str, Any]:
-        """Mean over findings; its 95 % interval by resampling people."""
-        x = self.scaler.transform(seen)
-        scores = {name: model.decision_function(x) for name, model in self.models.items()}
-        labels = {name: judged.findings[:, self.names.index(name)].numpy() > 0.5 for name in self.names}
-        usable = [name for name in self.names if LEAST <= labels[name].sum() <= len(seen) - LEAST]
-        each = {name: round(float(roc_auc_score(labels[name], scores[name])), 3) for name in usable}
-        who = judged.who.numpy()
-        rows_of = [np.flatnonzero(who == one) for one in np.unique(who)]
-        draw = np.random.default_rng(0)
-        means = []
-        for _ in range(replicates):
-            rows = np.concatenate([rows_of[i] for i in draw.integers(len(rows_of), size=len(rows_of))])
-            values = [
-                roc_auc_score(labels[name][rows], scores[name][rows]) for name in usable if labels[name][rows].sum() > 0
-            ]
-            means.append(np.mean(values))
-        low, high = np.percentile(means, [2.5, 97.5])
-        return {
-            "auroc": round(float(np.mean(list(each.values()))), 3),
-            "low": round(float(low), 3),
-            "high": round(float(high), 3),
-            "findings": each,
-        }
+    return {
+        name: Reader(known[name], fitted).auroc(seen[name], judged).told("auroc")
+        for name in ("features", "decoded Q_sem")
+    }

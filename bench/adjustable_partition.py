@@ -4,9 +4,10 @@
     nice -n 19 python -m bench.adjustable_partition --data ../shared/data --steps 120
 
 Our semantic network and two codecs are trained on the people of chest-audit-1's list: `literal`, the paper's objective,
-and `opponent`, with a network that reads identity from Q_sem while it is trained. A fresh linear attacker (whitening,
-fitted on those people) then works on features, Q, Q_id, Q_sem and the decoded Q_sem of 86 others: rank-1 by another
-visit among 30 people, chance 1/30. Findings are read by a logistic regression on the decoded Q_sem.
+and `opponent`, with a network that reads identity from Q_sem while it is trained, and cheaper bits of the mask. A fresh
+linear attacker (whitening, fitted on those people) then works on features, Q, Q_id, Q_sem and the decoded Q_sem of 86
+others: rank-1 by another visit among 30 people, chance 1/30. Findings are read by a logistic regression on the decoded
+Q_sem.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import torch
 from rich.console import Console
 from rich.progress import Progress
 
-from bench.adjustable import A_PERSON, RESULTS, few_each, plan_of
+from bench.adjustable import RESULTS
+from bench.adjustable_films import A_PERSON, few_each
 from bench.adjustable_measures import partition, readable
+from bench.adjustable_methods import plan_of
 from bench.encoders import DATA, split
 from models.cohorts import READERS
 from models.mdl_decoupling import degenerate, measured_shares
@@ -31,7 +34,7 @@ from models.train.reid_material import gathered
 from models.train.reid_plan import Line
 from models.train.trained import Options
 
-CONFUSE = {"opponent": 20.0, "literal": 0.0}
+WEIGHTS = {"opponent": {}, "literal": {"confuse": 0.0, "price": 1.0}}  # instead of the plan's own
 console = Console()
 
 
@@ -61,10 +64,10 @@ def main() -> None:
         result: dict[str, Any] = json.loads(path.read_text()) if path.is_file() and not given.anew else plain
         if result["steps"] != given.steps:
             result = plain
-        for name, confuse in CONFUSE.items():
+        for name, weights in WEIGHTS.items():
             if name in result:
                 continue
-            decoupler = codec_stage(replace(line, plan=replace(line.plan, confuse=confuse)), foundation)
+            decoupler = codec_stage(replace(line, plan=replace(line.plan, **weights)), foundation)
             shares = measured_shares(decoupler, features_of(foundation, judged, line.where))
             found = partition(foundation, decoupler, few_each(known, A_PERSON), judged)
             result[name] = {

@@ -46,7 +46,7 @@ class Target:
 def _door(folder: Path) -> object:
     """A receiver with all that it writes to, not listening."""
     from gateway.database import Database
-    from gateway.observe import Metrics
+    from gateway.observe.metrics import Metrics
     from gateway.pseudonyms import Keys
     from gateway.receive import Receiver
     from gateway.settings import Home, load_settings

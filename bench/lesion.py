@@ -1,18 +1,22 @@
 """The lesion anonymiser on synthetic tumours: a card trained here, what it makes of other people, and who is found.
 
     make bench NAME=lesion
-    python -m bench.lesion --people 8 --tested 6 --steps 40 --voxel 6 --side 40 --smoke
-
-    python -m bench.lesion --card lesion-brain-coarse-1 --tested 24 --voxel 3
+    python -m bench.lesion --people 8 --tested 4 --learners 4 --judged 3 --steps 40 --updates 9 --voxel 6 --side 40 \\
+        --smoke
+    python -m bench.lesion --card lesion-brain-coarse-1 --tested 20 --learners 24 --judged 16 --updates 300 \\
+        --seeds 2 --voxel 3
 
 Parts, each kept in the result file and not done again unless --anew: `card` (trained, or that of --card, with what it
 remembers), `vae` (SSIM, PSNR, MSE; the paper's SSIM is 0.982), `released` (seam, coherence, lesion), `anonymity` (rate
-at 3.68 dB, with the paper's baselines; the paper's rate is 0.86), `linkage` (rank-1 of untrained attackers before and
-after: whole, background, lesion and head mask apart), `seconds` (a volume at 1, 4, 20 steps), `summary` (the figures by
-which the anonymiser is judged, their targets, and whether they are met). Writes results/lesion.json and
-results/lesion.png; with --smoke nothing there, because so little training means nothing.
+at 3.68 dB, with the paper's baselines; the paper's rate is 0.86), `linkage` (rank-1 and D_sys of frozen and adaptive
+attackers before and after: whole, background, lesion and head mask apart), `segmentation` and `classification` by what
+they were trained on (`lesion_utility`), `seconds` (a volume at 1, 4, 20 steps), `summary` (the figures by which the
+anonymiser is judged, their targets, and whether they are met). Writes results/lesion.json and results/lesion.png; with
+--smoke nothing there, because so little training means nothing.
 
-Not here: segmentation and classification by released images, adaptive attackers, degraded masks, several seeds.
+Three groups of people, nobody in two: `tested` (two visits; who is found), `learners` (segmentation and adaptive
+attackers learn on them) and `judged` (real, on whom segmentation and classification are judged).
+Not here: degraded masks, several cards.
 """
 
 from __future__ import annotations
@@ -21,8 +25,10 @@ import argparse
 import hashlib
 import json
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +38,22 @@ from rich.progress import Progress
 from rich.table import Table
 from safetensors.torch import load_file
 
-from bench.lesion_measures import anonymity_rates, linkage, reconstructions, released_figures, seconds_by_steps
+from bench.lesion_linkage import VIEWS, attackers, linkage
+from bench.lesion_measures import anonymity_rates, reconstructions, released_figures, seconds_by_steps
 from bench.lesion_released import Released, release_all
 from bench.lesion_sheet import contact_sheet
 from bench.lesion_summary import summary
+from bench.lesion_utility import ARMS, arm_of, classification, segmentation, slices_of
 from gateway.learn.training import write_trained
 from models.cards import SHIPPED, CardFolder, find_card, people_hash, read_people
 from models.cohorts import Cohort, synthetic_brains
 from models.lesion_anonymiser import Domain, LesionParts, Settings, domain_of, parts_of
 from models.train.lesion import LesionPlan, train_lesion
+from models.train.lesion_material import visits_of
 from models.train.trained import Options
 
 RESULTS = Path(__file__).parent / "results"
-TRAIN_SEED, TEST_SEED = 611, 612  # other people
+TRAIN_SEED, TEST_SEED, LEARN_SEED, JUDGE_SEED = 611, 612, 613, 614  # other people
 TUMOURS = {"HGG": 0.5, "LGG": 0.5}
 console = Console()
 
@@ -61,6 +70,10 @@ class Budget:
     mode: str
     difficulty: str
     sequences: str
+    learners: int
+    judged: int
+    updates: int  # of each network that is trained on what was released
+    seeds: int
     card: str = ""  # one that ships, in place of training here
 
     def cohort(self, people: int, sessions: int, seed: int) -> Cohort:
@@ -106,18 +119,50 @@ def trained(budget: Budget, keep: Path) -> dict[str, Any]:
 def shipped(budget: Budget) -> dict[str, Any]:
     """The metrics of the card of --card. Nobody whom it was trained on may be tested."""
     card, folder = find_card(budget.card)
-    tested = budget.cohort(budget.tested, 2, TEST_SEED)
-    if read_people(card, folder) & {people_hash(tested.name, subject) for subject in tested.subjects}:
-        raise SystemExit(f"{budget.card} was trained on people that are tested here")
+    for count, seed in ((budget.tested, TEST_SEED), (budget.learners, LEARN_SEED), (budget.judged, JUDGE_SEED)):
+        cohort = budget.cohort(count, 1, seed)
+        if read_people(card, folder) & {people_hash(cohort.name, subject) for subject in cohort.subjects}:
+            raise SystemExit(f"{budget.card} was trained on people that are tested here")
     return {"card": card.name, **card.metrics}
 
 
 def opened(keep: Path, name: str) -> tuple[LesionParts, Domain, str]:
-    """The card's networks, its domain, and a folder's name for what it releases: by the digest of its weights."""
+    """The card's networks, its domain, and the digest of its weights, which names what it releases."""
     card, folder = find_card(name or "lesion-bench", (SHIPPED,) if name else (CardFolder.flat(keep),))
     tensors = load_file(folder.weights / f"{card.name}.safetensors")
     digest = card.weights.sha256[:12] if card.weights is not None else ""
-    return parts_of(card, tensors), domain_of(card, tensors), f"released-{digest}"
+    return parts_of(card, tensors), domain_of(card, tensors), digest
+
+
+def utility_parts(
+    budget: Budget, learners: list[Released], sequences: tuple[str, ...]
+) -> dict[str, Callable[[], dict[str, Any]]]:
+    """Segmentation and classification by what was learned on, each to be called when its figures are missing."""
+    seen = visits_of([budget.cohort(budget.judged, 1, JUDGE_SEED)])
+    console.print(f"rendering {len(seen)} people to judge on")
+    judged = slices_of(
+        [one.study(sequences) for one in seen], [one.scans[sequences[0]].masks["brain"]() for one in seen]
+    )
+
+    def of(task: Callable[..., dict[str, Any]], arm: str) -> dict[str, Any]:
+        with Progress(console=console) as progress:
+            bar = progress.add_task(arm, total=budget.updates * budget.seeds)
+            return task(arm_of(arm, learners), judged, budget.updates, budget.seeds, lambda: progress.advance(bar))
+
+    tasks = {"segmentation": segmentation, "classification": classification}
+    return {f"{name}, {arm}": partial(of, task, arm) for name, task in tasks.items() for arm in ARMS}
+
+
+def attacked(
+    budget: Budget, released: list[Released], learners: list[Released], sequences: tuple[str, ...]
+) -> dict[str, Any]:
+    """The linkage; adaptive attackers see another visit of each learner too."""
+    subjects = {one.subject for one in learners}
+    seen = visits_of([budget.cohort(budget.learners, 2, LEARN_SEED)])[1::2]
+    others = [one.study(sequences[:1]) for one in seen if one.subject in subjects]
+    with Progress(console=console) as progress:
+        bar = progress.add_task("attackers", total=len(VIEWS) * len(attackers(budget.voxel)))
+        return linkage(released, learners, others, lambda: progress.advance(bar))
 
 
 def shown(result: dict[str, Any]) -> None:
@@ -141,6 +186,10 @@ def main() -> None:
     parser.add_argument("--mode", default="exact", choices=("exact", "latent", "regularise", "style"))
     parser.add_argument("--difficulty", default="medium", choices=("easy", "medium", "hard"))
     parser.add_argument("--sequences", default="T1,T1c,T2,FLAIR")
+    parser.add_argument("--learners", type=int, default=60, help="others, whose releases are learned on")
+    parser.add_argument("--judged", type=int, default=60, help="others, real, on whom what was learned is judged")
+    parser.add_argument("--updates", type=int, default=400, help="of each network that is trained on releases")
+    parser.add_argument("--seeds", type=int, default=3, help="of each of these trainings")
     parser.add_argument("--card", default="", help="one that ships; nothing is trained then")
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "lesion-bench")
     parser.add_argument("--anew", action="store_true", help="do every part again")
@@ -148,7 +197,7 @@ def main() -> None:
     given = vars(parser.parse_args())
     keep, anew, smoke = given.pop("keep"), given.pop("anew"), given.pop("smoke")
     budget = Budget(**given)
-    keep = keep / hashlib.sha256(repr(budget).encode()).hexdigest()[:12]  # another budget, another card
+    made, keep = keep, keep / hashlib.sha256(repr(budget).encode()).hexdigest()[:12]  # another budget, another card
     keep.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     target = keep if smoke else RESULTS
@@ -159,20 +208,26 @@ def main() -> None:
 
     def part(name: str, make: Callable[[], dict[str, Any]]) -> None:
         if name not in result:
+            began = time.perf_counter()
             result[name] = make()
+            console.print(f"{name}: {time.perf_counter() - began:.0f} s")
             path.write_text(json.dumps(result, indent=1) + "\n")
 
     part("card", lambda: shipped(budget) if budget.card else trained(budget, keep))
-    parts, domain, folder = opened(keep, budget.card)
+    parts, domain, digest = opened(keep, budget.card)
+    folder, how = made / f"released-{digest}-{budget.difficulty}", Settings(mode=given["mode"])
     tested = budget.cohort(budget.tested, 2, TEST_SEED)
     part("vae", lambda: reconstructions(parts, tested))
-    released: list[Released] = release_all(parts, domain, tested, Settings(mode=given["mode"]), keep / folder, console)
+    released: list[Released] = release_all(parts, domain, tested, how, folder, console)
     if not released:
         raise SystemExit("the card refuses everybody: nothing to judge; train it longer or look at its domain")
     part("released", lambda: released_figures(released, budget.tested))
     part("anonymity", lambda: anonymity_rates(released))
-    part("linkage", lambda: linkage(released))
     part("seconds", lambda: seconds_by_steps(parts, released[0].study))
+    learners = release_all(parts, domain, budget.cohort(budget.learners, 1, LEARN_SEED), how, folder, console)
+    part("linkage", lambda: attacked(budget, released, learners, parts.sequences))
+    for name, make in utility_parts(budget, learners, parts.sequences).items():
+        part(name, make)
     part("summary", lambda: summary(result, released))
     contact_sheet(released, target / "lesion.png")
     shown(result)

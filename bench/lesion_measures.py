@@ -1,4 +1,4 @@
-"""Figures of bench.lesion: reconstruction, anonymity with the paper's baselines, linkage, time."""
+"""Figures of bench.lesion: reconstruction, anonymity with the paper's baselines, time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ import torch
 from numpy.typing import NDArray
 from skimage.metrics import structural_similarity
 
-from bench.cohorts import on_slices, whole
 from bench.lesion_released import Released
-from gateway.evidence import distances, upper_share
 from gateway.evidence.anonymity import anonymised_rate, anonymity
-from models.audit_encoders import BASELINES
 from models.cohorts import Cohort
 from models.lesion_anonymiser import LesionParts, LesionStudy, Settings, anonymise, seeded_noise
 from models.lesion_anonymiser.domain import reconstruction_error
@@ -109,63 +106,13 @@ BASELINE_IMAGES: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def linkage(released: Sequence[Released]) -> dict[str, Any]:
-    """Rank-1 of the released second visit among everybody's first visits, and among the very originals it came from.
-
-    Views: the whole volume; the background with the lesion replaced by the brain's mean (the hole's shape stays); the
-    lesion alone; the head's binary mask. Upper: one-sided 95 % over people. An attacker that does not reach 0.8 on the
-    originals says little.
-    """
-    out: dict[str, Any] = {"chance": round(1 / len(released), 3), "people": len(released)}
-    name = next(iter(released[0].volumes))
-    for view, cut in VIEWS.items():
-        first = [cut(one.earlier.volumes[name], one.earlier.lesion) for one in released]
-        before = [cut(one.study.volumes[name], one.study.lesion) for one in released]
-        after = [
-            one.head.astype(np.float32) if view == "head mask" else cut(one.volumes[name], one.lesion)
-            for one in released
-        ]
-        mm = released[0].study.spacing_mm[0]
-        for attacker, encode in attackers(mm).items():
-            gallery, probes, made = (np.stack([encode(one) for one in some]) for some in (first, before, after))
-            out[f"{view}, {attacker}"] = {
-                "before": rank1(probes, gallery),
-                "after": rank1(made, gallery),
-                "after, same scan": rank1(made, probes),
-            }
-    return out
-
-
-def attackers(spacing_mm: float) -> dict[str, Callable[[Floats], Floats]]:
-    found: dict[str, Callable[[Floats], Floats]] = {
-        name: lambda volume, encoder=encoder: on_slices(volume, encoder) for name, encoder in BASELINES.items()
-    }
-    return found | {"volume": lambda volume: whole(volume, spacing_mm)}
-
-
-VIEWS: dict[str, Callable[[Floats, NDArray[np.bool_]], Floats]] = {
-    "whole": lambda volume, _lesion: volume,
-    "background": lambda volume, lesion: np.where(lesion, volume[(volume > 0) & ~lesion].mean(), volume),
-    "lesion": lambda volume, lesion: np.where(lesion, volume, np.float32(0)),
-    "head mask": lambda volume, _lesion: (volume > 0.05).astype(np.float32),
-}
-
-
-def rank1(probes: Floats, gallery: Floats) -> dict[str, float]:
-    """Row i of both is one person. Ties count against the defender."""
-    matrix = distances(probes, gallery, "cosine")
-    others = np.where(np.eye(len(matrix), dtype=bool), np.inf, matrix).min(1)
-    hits = int((np.diag(matrix) <= others).sum())
-    return {"rank1": round(hits / len(matrix), 3), "upper": round(upper_share(hits, len(matrix)), 3)}
-
-
 def seconds_by_steps(parts: LesionParts, study: LesionStudy) -> dict[str, Any]:
-    """Wall-clock of one volume (all sequences, exact) on one thread, after one to warm up."""
+    """Seconds of one core for one volume (all sequences, exact), after one to warm up; busy neighbours do not count."""
     out: dict[str, Any] = {}
     samplers = [(parts.sampler, 1), (parts.sampler, 4), ("ddim", 20)]
     anonymise(study, parts, None, seeded_noise(0), Settings(steps=1, seam=1e9))
     for sampler, steps in samplers:
-        began = time.perf_counter()
+        began = time.process_time()
         anonymise(study, parts, None, seeded_noise(0), Settings(sampler=sampler, steps=steps, seam=1e9))
-        out[f"{sampler}, {steps} steps"] = round(time.perf_counter() - began, 2)
+        out[f"{sampler}, {steps} steps"] = round(time.process_time() - began, 2)
     return out

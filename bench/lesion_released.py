@@ -1,4 +1,4 @@
-"""What the anonymiser makes of test people: the second visit of each, kept on disk so that a run can go on."""
+"""What the anonymiser makes of people: the last visit of each, kept on disk so that a run can go on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from models.train.lesion_material import Visit, visits_of
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """One person: the first visit's volumes and lesion (the gallery), the second visit's study, and what left of it."""
+    """One person: the first visit's volumes and lesion (the gallery), the last visit's study, and what left of it.
+
+    With one visit both are that one, and nobody may be searched for.
+    """
 
     subject: str
     earlier: LesionStudy
@@ -33,29 +36,36 @@ class Released:
 def release_all(
     parts: LesionParts, domain: Domain, cohort: Cohort, settings: Settings, folder: Path, console: Console
 ) -> list[Released]:
-    """Everybody whom the card takes; refusals are printed by reason. Raises nothing for them."""
+    """Everybody whom the card takes; refusals are printed by reason. Raises nothing for them.
+
+    `folder` holds what one card makes of one kind of cohort, however many people were asked for.
+    """
     visits: dict[str, list[Visit]] = {}
     for visit in visits_of([cohort]):
         visits.setdefault(visit.subject, []).append(visit)
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     out, refused = [], {}
-    for subject, (first, second) in track(visits.items(), "releasing", console=console):
-        study = second.study(parts.sequences)
+    for subject, seen in track(visits.items(), "releasing", console=console):
+        first, last = seen[0], seen[-1]
+        study = last.study(parts.sequences)
         path = folder / f"{cohort.name}-{subject}-{settings.mode}-{'x'.join(map(str, study.shape))}.npz"
         if not path.is_file():
             try:
-                made = anonymise(study, parts, domain, seeded_noise(f"bench {subject}"), settings)
+                made = anonymise(study, parts, domain, seeded_noise(f"bench {cohort.name} {subject}"), settings)
             except NotAnonymised as error:
                 refused[subject] = str(error)
                 continue
             named = {f"volume {name}": one for name, one in made.volumes.items()}
             figures = json.dumps(dict(made.figures))
-            np.savez(path, lesion=made.lesion, head=made.head, figures=figures, **named)
+            part = path.with_suffix(".part.npz")
+            np.savez(part, lesion=made.lesion, head=made.head, figures=figures, **named)
+            part.rename(path)
         with np.load(path) as kept:
             volumes = {name: kept[f"volume {name}"] for name in parts.sequences}
             lesion, head, figures = kept["lesion"], kept["head"], json.loads(str(kept["figures"]))
-        brain = second.scans[parts.sequences[0]].masks["brain"]()
-        out.append(Released(subject, first.study(parts.sequences), study, brain, volumes, lesion, head, figures))
+        brain = last.scans[parts.sequences[0]].masks["brain"]()
+        earlier = study if first is last else first.study(parts.sequences)
+        out.append(Released(subject, earlier, study, brain, volumes, lesion, head, figures))
     for subject, reason in refused.items():
         console.print(f"{subject} refused: {reason}")
     return out

@@ -49,7 +49,7 @@ def serve(kind: str, folder: Path, receivers: int) -> None:
     """The server process for `gateway` and `pynetdicom`: prints its port, serves until its input ends."""
     if kind == "gateway":
         from gateway.database import Database
-        from gateway.observe import Metrics
+        from gateway.observe.metrics import Metrics
         from gateway.pseudonyms import Keys
         from gateway.receive import receiver_of
         from gateway.settings import Home, load_settings

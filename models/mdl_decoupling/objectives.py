@@ -1,12 +1,13 @@
 """What the codec is trained on: short codes that keep the features, and short identity codes that name the person.
 
 L_code-all = bits(Q) / N + λ ‖f − D(Q)‖²            N places of all maps; the square is a mean over elements
-L_code-id  = bits(M ⊗ Q) / N + λ_id L_ReID(h(M ⊗ Q))
+L_code-id  = ρ bits(M ⊗ Q) / N + λ_id L_ReID(h(M ⊗ Q))
 A masked code is charged nothing: multiplied by 0 alone it would still cost −log2 p(0). The paper gives no λ.
 
 These two ask that M ⊗ Q names the person, not that Q_sem does not: measured, Q_sem links as well as Q does. Beyond the
 paper, `confuse` adds λ_leak L_ReID(h'(Q_sem)), h' with a reversed gradient: an opponent learns to name the person from
-Q_sem, and codec and mask learn to leave it nothing. 0 is literal.
+Q_sem, and codec and mask learn to leave it nothing. 0 is literal. What the opponent points at is masked only where its
+bits are not too dear: at the literal ρ = `price` = 1 the mask keeps to one channel of 32, whatever else is in the code.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def decoupling_losses(
     keep: float = KEEP,
     name: float = NAME,
     confuse: float = 0.0,
+    price: float = 1.0,
 ) -> tuple[dict[str, Tensor], Coded]:
     """Terms `rate`, `distortion`, `identity rate`, `identity`, `leak` where it is asked for, and the two losses
     `code-all` and `code-id`; the codes.
@@ -52,7 +54,7 @@ def decoupling_losses(
     if confuse:
         terms["leak"] = identity_loss(model.leak_of(coded.q_sem), who_b)
     terms["code-all"] = terms["rate"] + keep * terms["distortion"]
-    terms["code-id"] = terms["identity rate"] + name * terms["identity"]
+    terms["code-id"] = price * terms["identity rate"] + name * terms["identity"]
     if confuse:
         terms["code-id"] = terms["code-id"] + confuse * terms["leak"]
     return terms, coded

@@ -6,6 +6,7 @@ Stages: the re-identification network (`reid`), our own semantic network, taught
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -25,10 +26,10 @@ from models.mdl_decoupling import (
 from models.mdl_decoupling.parameters import ALGORITHM
 from models.reid_encoder.parameters import named, said
 from models.train.augmentations import Strength, standard, vary
-from models.train.lesion_stages import HeldLoss, Loss
 from models.train.reid import LICENCE, Figures, rank1
 from models.train.reid_material import Material
 from models.train.reid_plan import HELD_SEED, AdjustablePlan, Line, some
+from models.train.stages import HeldLoss, Loss
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "decoupling-chest-1"
@@ -111,13 +112,14 @@ def codec_stage(line: Line, foundation: Foundation) -> Decoupler:
     plan = line.plan
     people = line.fitted.mated()
     epochs = plan.codec_steps * plan.people // max(len(people), 1)
-    loss = codec_loss(line.fitted, features, epochs, plan.confuse)
-    held = _repeated(codec_loss(line.held, features_held, 0, plan.confuse), line.held.mated())
+    loss = codec_loss(line.fitted, features, epochs, plan)
+    settled = replace(plan, confuse=0.0)  # an opponent that reads better is no reason to stop: its term is left out
+    held = _repeated(codec_loss(line.held, features_held, 0, settled), line.held.mated())
     line.run("codec", network, plan.codec_steps, people, plan.people, loss, held)
     return network
 
 
-def codec_loss(material: Material, features: AtRows, epochs: int, confuse: float) -> Loss:
+def codec_loss(material: Material, features: AtRows, epochs: int, plan: AdjustablePlan) -> Loss:
     """L_code-all + L_code-id on two pictures of everybody; τ falls over `epochs` (0: it is cold)."""
 
     def loss(network: nn.Module, people: Tensor, generator: torch.Generator, epoch: int) -> Tensor:
@@ -126,7 +128,9 @@ def codec_loss(material: Material, features: AtRows, epochs: int, confuse: float
         rows = material.two_each(people, generator)
         temperature = temperature_at(min(epoch / epochs, 1.0) if epochs else 1.0)
         who = material.who[rows].to(where)
-        terms, _ = decoupling_losses(network, features(rows), who, temperature, generator, confuse=confuse)
+        terms, _ = decoupling_losses(
+            network, features(rows), who, temperature, generator, confuse=plan.confuse, price=plan.price
+        )
         return terms["code-all"] + terms["code-id"]
 
     return loss

@@ -37,7 +37,7 @@ from models.train.lesion_losses import (
 )
 from models.train.lesion_material import Material, Visit, common_sequences, gathered, split_visits, usable, visits_of
 from models.train.lesion_memory import memorisation
-from models.train.lesion_stages import HeldLoss, Loss, Stage, device, run_stage
+from models.train.stages import HeldLoss, Loss, Stage, device, run_stage
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "lesion-brain-1"

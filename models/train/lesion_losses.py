@@ -12,7 +12,7 @@ from models.lesion_anonymiser.generation import batches
 from models.lesion_diffusion import Conditions, LatentUNet, Schedule, diffusion_loss, sample
 from models.lesion_vae import LesionVae, vae_loss
 from models.train.lesion_material import Material
-from models.train.lesion_stages import HeldLoss, Loss
+from models.train.stages import HeldLoss, Loss
 
 HIDDEN_SHARE = 0.15  # of a lesion's sequences that its encoder does not see: studies lack some
 BLURRED_NEIGHBOUR = 0.15  # spread of noise on the slice below: when sampling it is a generated one

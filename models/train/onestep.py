@@ -17,11 +17,11 @@ from torch.nn import functional
 from models.cohorts import Cohort
 from models.resynthesis import AdjustableParts, Conditioned, Resynthesis, sample
 from models.resynthesis.deidentify import left_over
-from models.train.lesion_stages import HeldLoss, Loss
 from models.train.reid_material import Material
 from models.train.reid_plan import AdjustablePlan, Line
 from models.train.resynthesis import carded, trained_parts
 from models.train.resynthesis_stages import CELLS, masks_at, repeated, similarity_maps
+from models.train.stages import HeldLoss, Loss
 from models.train.trained import Options, Tick, Trained
 
 NAME = "onestep-chest-1"

@@ -13,9 +13,9 @@ from models.cohorts import Cohort
 from models.reid_encoder import ReidEncoder, identity_loss
 from models.reid_encoder.parameters import ALGORITHM, named, said
 from models.train.augmentations import Strength, standard, vary
-from models.train.lesion_stages import HeldLoss, Loss
 from models.train.reid_material import Material
 from models.train.reid_plan import HELD_SEED, AdjustablePlan, Line
+from models.train.stages import HeldLoss, Loss
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "reid-chest-1"

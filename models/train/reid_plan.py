@@ -22,8 +22,8 @@ from models.reid_encoder import ReidConfig
 from models.resynthesis import SMALL as SMALL_PICTURE
 from models.resynthesis import ResynthesisConfig
 from models.train.augmentations import Strength
-from models.train.lesion_stages import HeldLoss, Loss, Stage, device, run_stage
 from models.train.reid_material import Material, apart, gathered, known_findings
+from models.train.stages import HeldLoss, Loss, Stage, device, run_stage
 from models.train.trained import Options, Tick
 
 FITTED = 0.85  # of the people; the others stop the training early
@@ -38,7 +38,8 @@ class AdjustablePlan:
 
     `levels` that r is drawn from, so that one model serves all; `sampled` steps of the card, `pairs` of noise and
     picture that the teacher makes with `teacher_steps` for the student of one step. `density`: limits of the mask.
-    `confuse`: weight of the opponent that reads identity from Q_sem; 0 is the paper's literal objective.
+    `confuse`: weight of the opponent that reads identity from Q_sem; `price` of the bits that the mask takes. 0 and 1
+    are the paper's literal objective, under which the mask takes next to nothing.
     `takes`: how other takes of a picture differ for the re-identification network; `reid_rate` is its own, a
     transformer that is taught who is who stands still at that of the others.
     `stable_diffusion`: folder of weights that U-Net and autoencoder begin with (with vae_steps 0 the latter stays).
@@ -65,7 +66,8 @@ class AdjustablePlan:
     sampled: int = 4
     pairs: int = 2048
     teacher_steps: int = 16
-    confuse: float = 20.0
+    confuse: float = 60.0
+    price: float = 0.2
     density: tuple[float, float] = (0.05, 0.95)
     stable_diffusion: Path | None = None
 

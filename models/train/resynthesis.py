@@ -13,11 +13,11 @@ from models.cohorts import Cohort
 from models.resynthesis import ALGORITHM, AdjustableParts, parts_of
 from models.resynthesis.domain import fitted
 from models.train.decoupling import codec_stage, judged_partition, semantics_stage
-from models.train.lesion_stages import device
 from models.train.reid import LICENCE, Figures, figures, reid_stage
 from models.train.reid_plan import AdjustablePlan, Line
 from models.train.resynthesis_memory import memorisation
 from models.train.resynthesis_stages import joint_stage, vae_stage
+from models.train.stages import device
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "resynthesis-chest-1"

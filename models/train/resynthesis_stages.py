@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -11,9 +13,9 @@ from models.mdl_decoupling.objectives import KEEP
 from models.reid_encoder import ReidEncoder, identity_map
 from models.resynthesis import Resynthesis, diffusion_loss, load_stable_diffusion, vae_loss
 from models.resynthesis.deidentify import left_over
-from models.train.lesion_stages import HeldLoss, Loss
 from models.train.reid_material import Material
 from models.train.reid_plan import HELD_SEED, Line, some
+from models.train.stages import HeldLoss, Loss
 
 HELD_ROWS = 128
 TOGETHER = 64
@@ -83,7 +85,8 @@ def joint_stage(
     """L_code-all + L_code-id + L_diffuse, trained in place."""
     network = Joint(decoupler, picture).to(line.where)
     plan = line.plan
-    held = repeated(joint_loss(line, line.held, reid, foundation), some(torch.arange(len(line.held)), HELD_ROWS))
+    settled = replace(line, plan=replace(plan, confuse=0.0))  # as in the codec's own stage
+    held = repeated(joint_loss(settled, line.held, reid, foundation), some(torch.arange(len(line.held)), HELD_ROWS))
     loss = joint_loss(line, line.fitted, reid, foundation)
     line.run("joint", network, plan.joint_steps, torch.arange(len(line.fitted)), plan.people, loss, held)
     decoupler.requires_grad_(requires_grad=False)
@@ -101,7 +104,7 @@ def joint_loss(line: Line, material: Material, reid: ReidEncoder, foundation: Fo
         x = material.pictures(chosen, line.where)
         who = material.who[chosen].to(line.where)
         terms, coded = decoupling_losses(
-            network.decoupler, foundation(x), who, 0.1, generator, confuse=line.plan.confuse
+            network.decoupler, foundation(x), who, 0.1, generator, confuse=line.plan.confuse, price=line.plan.price
         )
         r = low + (high - low) * torch.rand(len(chosen), generator=generator)
         cells = torch.randint(len(CELLS), (len(chosen),), generator=generator)

@@ -25,7 +25,7 @@ from models.train.reid import rank1, reid_stage, train_reid
 from models.train.reid_material import apart, findings_of, gathered, known_findings, pictures_of
 from models.train.reid_plan import AdjustablePlan, Line
 from models.train.resynthesis import train_resynthesis
-from models.train.resynthesis_stages import Joint, joint_loss, masks_at, similarity_maps, vae_stage
+from models.train.resynthesis_stages import Joint, joint_loss, joint_stage, masks_at, similarity_maps, vae_stage
 from models.train.trained import Options
 from tests.adjustable_films import PLAN, SIDE, cohort, parts, stable_folder
 
@@ -182,6 +182,28 @@ def test_the_command_writes_cards_that_open(tmp_path: Path, monkeypatch: pytest.
 def test_a_trivial_partition_is_not_shipped() -> None:
     with pytest.raises(ValueError, match="the mask takes"):
         train_decoupling("d", replace(PLAN, density=(0.999, 1.0)), [cohort(8)], Options(), quiet)
+
+
+def test_an_opponent_that_reads_better_is_no_reason_to_keep_earlier_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, stages = line(plan=replace(PLAN, confuse=60.0)), {}
+
+    def run(_line: Line, name: str, network: torch.nn.Module, *told: object, **_more: object) -> None:
+        stages[name] = (network, told[-1])
+
+    monkeypatch.setattr(Line, "run", run)
+    reid, foundation = reid_stage(one), semantics_stage(one)
+    decoupler = codec_stage(one, foundation)
+    joint_stage(one, reid, foundation, decoupler, vae_stage(one))
+    with torch.no_grad():
+        for name in ("codec", "joint"):
+            network, held = stages[name]
+            before = held(network)
+            for weight in decoupler.leak.parameters():
+                weight.normal_()
+            assert held(network) == before  # what the opponent says is no part of it
+            for weight in decoupler.identity.parameters():
+                weight.normal_()
+            assert held(network) != before
 
 
 def test_jointly_trained_is_all_but_what_is_frozen_and_one_batch_is_learnt() -> None:

@@ -17,7 +17,7 @@ from models.lesion_vae import LesionVae, vae_loss
 from models.train.lesion import NAME, train, train_lesion
 from models.train.lesion_losses import conditions_of, measure_latents
 from models.train.lesion_material import common_sequences, gathered, split_visits, visits_of
-from models.train.lesion_stages import Stage, run_stage
+from models.train.stages import Stage, run_stage
 from models.train.trained import Options
 from tests.lesion_studies import LOOK, PLAN, cohort
 

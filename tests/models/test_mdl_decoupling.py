@@ -230,6 +230,9 @@ def test_the_opponent_learns_and_what_it_reads_from_is_pushed_the_other_way() ->
     more, _ = decoupling_losses(model, features, who, 0.5, seeded(2), name=3.0, confuse=2.0)
     assert "leak" not in plain
     assert (more["code-id"] - plain["code-id"]).item() == pytest.approx(2 * more["leak"].item(), rel=1e-4)
+    cheap, _ = decoupling_losses(model, features, who, 0.5, seeded(2), name=3.0, price=0.2)
+    saved = (plain["code-id"] - cheap["code-id"]).item()
+    assert saved == pytest.approx(0.8 * plain["identity rate"].item(), rel=1e-4)
 
 
 def test_shares_are_counted_over_all_maps() -> None:

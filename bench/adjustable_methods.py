@@ -1,0 +1,138 @@
+"""Every method of bench.adjustable at every level of its knob, and the networks that they need.
+
+On drawn people ours is a card; on real films it is trained here. What it is compared with learns on the same people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from bench.adjustable_baselines import BLURS, NOISES, RATIOS, Mae, blurred, filled, noised, trained_mae
+from bench.adjustable_films import Setting
+from bench.adjustable_generated import generator_of, resynthesised
+from bench.adjustable_rivals import (
+    SPREADS,
+    TIMES,
+    WEIGHTS,
+    Adversarial,
+    adversarial,
+    feature_noised,
+    image_to_image,
+    trained_adversarial,
+)
+from gateway.learn.opened import anonymiser_of
+from models.cards import SHIPPED
+from models.id_blocking import LEVELS, Blocking
+from models.reid_encoder import ReidEncoder, identity_map
+from models.resynthesis import AdjustableParts
+from models.resynthesis.deidentify import left_over
+from models.train.decoupling import codec_stage, semantics_stage
+from models.train.reid import reid_stage
+from models.train.reid_material import Material
+from models.train.reid_plan import AdjustablePlan, Line
+from models.train.trained import Options, Tick
+
+HELD_EVERY = 7  # of the people that a network learns on, to stop it early
+Release = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """Films (n, 1, side, side), 0 to 1 -> released films. `of` says what made them: another card is another point."""
+
+    name: str
+    level: float
+    release: Release
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """`ours` is None where it was not trained; `of` it: the card's digest, or the steps of every stage."""
+
+    reid: ReidEncoder
+    ours: AdjustableParts | None
+    of: str
+    mae: Mae
+    adversaries: dict[str, Adversarial]
+    steps: int
+
+    def numbers(self) -> dict[str, int]:
+        """Of every method's networks."""
+        own = [self.ours.foundation, self.ours.decoupler, self.ours.resynthesis] if self.ours is not None else []
+        every: dict[str, list[nn.Module]] = {"ours": [self.reid, *own], "MAE": [self.mae]}
+        every |= {name: [one.body] for name, one in self.adversaries.items()}
+        return {name: sum(p.numel() for one in some for p in one.parameters()) for name, some in every.items()}
+
+
+def plan_of(steps: int) -> AdjustablePlan:
+    plain = AdjustablePlan().with_steps(steps)
+    return replace(plain, people=12, batch=24, evaluate_every=max(steps // 4, 1), sampled=2, density=(0.0, 1.0))
+
+
+def networks_of(setting: Setting, card: str, steps: int, keep: Path, tick: Tick, *, generate: bool) -> Networks:
+    """Trained, or read from `keep`."""
+    fitted, held = parted(setting.known.material)
+    people = min(12, len(fitted.mated()))
+    mae = trained_mae(fitted, held, steps, 24, keep / "mae.checkpoint", tick)
+    rivals = {
+        name: trained_adversarial(fitted, steps, people, keep, tick, findings=useful)
+        for name, useful in (("ID-Adv", False), ("Privacy-Net", True))
+    }
+    if setting.cohort is None:
+        one = anonymiser_of(card, [SHIPPED])
+        digest = one.card.weights.sha256[:12] if one.card.weights is not None else ""
+        return Networks(one.parts.reid, one.parts, f"{card} {digest}", mae, rivals, steps)
+    line = Line.of(plan_of(steps), [setting.cohort], Options(checkpoint=keep / "bench.checkpoint"), tick)
+    reid, ours = reid_stage(line), None
+    if generate:
+        foundation = semantics_stage(line)
+        ours = generator_of(line, reid, foundation, codec_stage(line, foundation))
+    return Networks(reid, ours, f"{steps} steps", mae, rivals, steps)
+
+
+def parted(material: Material) -> tuple[Material, Material]:
+    """(fitted, held out), without common people."""
+    out = material.who % HELD_EVERY == 0
+    fitted, held = (
+        replace(material, x=material.x[rows], who=material.who[rows], findings=material.findings[rows])
+        for rows in (~out, out)
+    )
+    return fitted, held
+
+
+@torch.no_grad()
+def left(reid: ReidEncoder, x: Tensor, r: float) -> tuple[Tensor, Tensor]:
+    """(X_noID, mask)."""
+    pieces = [left_over(one, Blocking(r).mask(identity_map(reid, one)), x.shape[-1]) for one in torch.split(x, 64)]
+    return torch.cat([noid for noid, _ in pieces]), torch.cat([mask for _, mask in pieces])
+
+
+def methods(one: Networks) -> Iterator[Method]:
+    """By levels, the most private first, so that a run that was cut short has all methods."""
+    trained, plain, parts = f"{one.steps} steps", "", one.ours
+    yield Method("original", 0.0, lambda x: x, plain)
+    for at, r in list(enumerate(LEVELS))[::-1]:
+        if parts is not None:
+            for name, semantics in (
+                ("", "ours"),
+                (", no semantics", "no semantics"),
+                (", no decoupling", "no decoupling"),
+            ):
+                made = partial(resynthesised, parts, r=r, semantics=semantics)
+                yield Method(f"ours{name}", r, made, one.of)
+            yield Method("Feat-Noise", SPREADS[at], partial(feature_noised, parts, spread=SPREADS[at]), one.of)
+            yield Method("image to image", TIMES[at], partial(image_to_image, parts, time=TIMES[at]), one.of)
+        yield Method("ID-blocking alone", r, lambda x, r=r: left(one.reid, x, r)[0], one.of)
+        yield Method("Pixel-Blur", BLURS[at], partial(blurred, pixels=BLURS[at]), plain)
+        yield Method("MAE", RATIOS[at], partial(filled, one.mae, ratio=RATIOS[at]), trained)
+        yield Method("pixel noise", NOISES[at], partial(noised, spread=NOISES[at], seed=3), plain)
+        for name, network in one.adversaries.items():
+            yield Method(name, WEIGHTS[at], partial(adversarial, network, weight=WEIGHTS[at]), trained)
+        yield Method("mask alone", r, lambda x, r=r: left(one.reid, x, r)[1].float(), one.of)
