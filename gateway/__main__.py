@@ -9,12 +9,12 @@ import io
 import os
 import sys
 
-from gateway.cli import run
-from gateway.cli.endings import finish_output
-
 
 def main() -> None:
     """Entry point of the installed command."""
+    from gateway.cli import run  # here: workers import this module, and have no use for the commands
+    from gateway.cli.endings import finish_output
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a path may hold what the terminal's encoding cannot say
             stream.reconfigure(errors="backslashreplace")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,23 @@ from gateway.pseudonyms import Keys, master_key
 from gateway.settings import Home, Settings, load_settings
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 8 << 30
+
+
+def pytest_configure() -> None:
+    """For us, and for every program that a test starts: temporary files in memory, where there is enough of it (most
+    tests wait for fsync otherwise, and none pulls the plug), and modules that are compiled once.
+
+    Who wants files on a disk sets TMPDIR or --basetemp.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    there = os.statvfs(MEMORY)
+    if there.f_bavail * there.f_frsize >= ENOUGH_BYTES and not there.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 @pytest.fixture

@@ -240,7 +240,7 @@ class GatewayProcess:
         except OSError:
             return False
 
-    def wait_ready(self, *, seconds: float = 30.0) -> None:
+    def wait_ready(self, *, seconds: float = 120.0) -> None:
         deadline = time.monotonic() + seconds
         while not self.ready():
             assert self.process is not None

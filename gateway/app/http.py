@@ -12,7 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from gateway.errors import EnvironmentFault
-from gateway.observe import Metrics, log, origin
+from gateway.observe import log, origin
+from gateway.observe.metrics import Metrics
 
 
 class StatusServer:

@@ -9,7 +9,7 @@ from gateway.app.policy.loaded import Policies
 from gateway.app.workers import Workers
 from gateway.database import Database
 from gateway.ledger import Ledger
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.settings import Home, Settings
 from gateway.spool import Spool

@@ -37,19 +37,20 @@ class Poller:
         self._lease = lease
         self._leading = lease is None
         self._taking_over = False  # which may take minutes, and nothing is wrong then
+        self._failing = False
         self._leftovers = Leftovers()
         self._pause = Pause(parts.home.engine_lock)
         self._rescued_at = float("-inf")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="poller", daemon=True)
         # Monotonic: a clock that is set must not make us look dead.
-        self._turned_at = self._succeeded_at = self._reconciled_at = time.monotonic()
+        self._moved_at = self._succeeded_at = self._reconciled_at = time.monotonic()
         self._handed_on = 0  # serial of the last intent that became a leg
         self._retained_hour = 0
         self._closed_night = 0
 
     def start(self) -> None:
-        self._turned_at = self._succeeded_at = self._reconciled_at = time.monotonic()
+        self._moved_at = self._succeeded_at = self._reconciled_at = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
@@ -59,29 +60,38 @@ class Poller:
 
     @property
     def alive(self) -> bool:
-        """The thread is there and comes round, whether it succeeds or not; it may wait for a database that is away,
-        which a restart would not bring back.
+        """The thread is there and moves on, whether it succeeds or not. A turn may take long, when the studies of a
+        night are complete at once; and it may wait for a database that is away: a restart would not bring it back.
         """
-        stalled = time.monotonic() - self._turned_at >= STALLED_S and not self._taking_over
         waits = self._lease is not None and self._lease.heard_s < OUTAGE_S
-        return self._thread.is_alive() and (not stalled or waits)
+        return self._thread.is_alive() and (not self._stalled or waits)
 
     @property
     def succeeding(self) -> bool:
-        """It came round without trouble not long ago."""
-        return self.alive and time.monotonic() - self._succeeded_at < STALLED_S
+        """It moves on, and came round without trouble not long ago or has had none since."""
+        well = not self._failing or time.monotonic() - self._succeeded_at < STALLED_S
+        return self.alive and well and not self._stalled
+
+    @property
+    def _stalled(self) -> bool:
+        return time.monotonic() - self._moved_at >= STALLED_S and not self._taking_over
+
+    def _move_on(self) -> None:
+        """Each piece of a turn tells that it is done."""
+        self._moved_at = time.monotonic()
 
     def _run(self) -> None:
         while not self._stopping.wait(self._parts.settings.poll_s):
-            self._turned_at = time.monotonic()
+            self._move_on()
             try:
                 self.once()
-                self._succeeded_at = time.monotonic()
+                self._succeeded_at, self._failing = time.monotonic(), False
             except Stopping:  # taken for dead, and noticed here before the lease did: the process ends
                 if self._lease is not None:
                     self._lease.lost = True
                 return
             except Exception as error:  # noqa: BLE001 - thread top: the next turn tries again, /readyz tells of it
+                self._failing = True
                 log("poll_failed", level=logging.ERROR, exception=origin(error))
 
     def once(self) -> None:
@@ -97,15 +107,19 @@ class Poller:
         for intent in self._parts.database.open_intents(after=self._handed_on):
             self._engine.enqueue(decide_leg(intent.serial))
             self._handed_on = intent.serial
+            self._move_on()
         self._retain()
         self._close_releases()
         if due:
-            self._engine.reconcile()
-            self._engine.sweep()
-            clear_stage(self._parts.home)
-            with self._pause.working():
-                remove_candidates(self._parts)
-            self._leftovers.look(self._parts)
+            for piece in (self._engine.reconcile, self._engine.sweep, self._clean):
+                self._move_on()
+                piece()
+
+    def _clean(self) -> None:
+        clear_stage(self._parts.home)
+        with self._pause.working():
+            remove_candidates(self._parts)
+        self._leftovers.look(self._parts)
 
     def _leads(self, lease: Lease) -> bool:
         """Whether it is this process that leads. It begins by looking at everything that the one before had in hand."""
@@ -122,7 +136,7 @@ class Poller:
                     remove_candidates(self._parts)
                 self._engine.reconcile()
             finally:
-                self._turned_at, self._taking_over = time.monotonic(), False
+                self._moved_at, self._taking_over = time.monotonic(), False
             self._leading = True
         if time.monotonic() - self._rescued_at >= BEAT_S:
             self._rescued_at = time.monotonic()
@@ -141,6 +155,7 @@ class Poller:
             p.metrics.studies_closed.inc()
             log("study_complete", study=study_key, generation=generation)
             self._engine.enqueue(Next(Leg.INTAKE, study_key, study.round if study else 1, 0, generation))
+            self._move_on()
 
     def _close_releases(self) -> None:
         night = int(time.time() // NIGHT_S)

@@ -35,7 +35,8 @@ from gateway.database.releases import AUDITING, ESCALATING
 from gateway.errors import EnvironmentFault, PolicyError, Stopping, UsageError
 from gateway.flow import Engine, Next
 from gateway.ledger import Ledger
-from gateway.observe import Metrics, log, origin
+from gateway.observe import log, origin
+from gateway.observe.metrics import Metrics
 from gateway.process_settings import ALL, RECEIVE, WEB, WORK_CPU, WORK_GPU
 from gateway.pseudonyms import Keys, master_key
 from gateway.receive import receiver_of
@@ -119,6 +120,7 @@ class Gateway:
         p, swept = self.parts, 0
         try:
             if self.works:
+                self.engine.claim()
                 require_sight(p.policies.current.policies.values(), p.workers, p.home.root)
             if self.lease is not None:
                 self.lease.take()
@@ -186,11 +188,20 @@ class Gateway:
         log("policies_loaded", count=len(self.parts.policies.current.policies))
         return True
 
+    def dead(self) -> list[str]:
+        """Parts without which nothing moves and whose threads have ended or hang: the process should end, and begin
+        again.
+        """
+        alive = {name: served.alive for name, served in self._served().items()}
+        if self.works:
+            alive["engine"] = self.engine.alive
+        if self.lease is not None:
+            alive["lease"] = self.lease.alive
+        return [name for name, well in alive.items() if not well]
+
     def healthy(self) -> bool:
-        """False when a thread without which nothing moves has died: the process should end and be started again."""
-        standing = self.lease is None or self.lease.alive
-        works = self.engine.alive or not self.works
-        return standing and works and all(served.alive for served in self._served().values())
+        """False when a restart would help."""
+        return not self.dead()
 
     def checks(self) -> Mapping[str, bool]:
         """Which part is well; ready when all are. Trouble in here is the machine's, and a restart would not mend it."""

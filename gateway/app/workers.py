@@ -1,8 +1,9 @@
 """The process pool that `tasks` run in.
 
-Workers are spawned (no inherited locks or sockets), die with their parent (PR_SET_PDEATHSIG: without it a kill -9 of
-the gateway leaves orphans that go on writing), and print nothing. They may be given a limit of memory, so that what a
-hostile object unfolds to ends one call, and not the machine.
+Workers are forked off a server process that has loaded `tasks` and nothing else: they inherit no locks and no sockets
+of the gateway, begin at once, and share the memory of what they loaded. They die with the gateway (without that a
+kill -9 of it leaves orphans that go on writing), and print nothing. They may be given a limit of memory, so that what
+a hostile object unfolds to ends one call, and not the machine.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import resource
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache, partial
+from multiprocessing import forkserver
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -26,16 +28,15 @@ from gateway.errors import Stopping
 from gateway.observe import log, silence_libraries
 
 PR_SET_PDEATHSIG = 1
+LOADED_FIRST = ["gateway.app.tasks"]  # by the server, once
 STALLED_S = 1800.0  # a pool in which nothing ends for this long hangs: its workers are killed
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _start_worker(parent: int, memory_bytes: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # the parent died before prctl
-        os._exit(1)
+def _start_worker(memory_bytes: int) -> None:
+    _die_with_the_gateway()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     if memory_bytes:
         # What is written to, not what is mapped: weights and CUDA map much that no memory stands behind (setrlimit(2)).
@@ -43,6 +44,19 @@ def _start_worker(parent: int, memory_bytes: int) -> None:
         most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     silence_libraries()
+
+
+def _die_with_the_gateway() -> None:
+    """The server ends when nobody holds the other end of its pipe any more, which a worker does from its birth: with
+    that let go, the server ends with the gateway, and the kernel kills the workers with the server.
+    """
+    server: Any = forkserver._forkserver  # noqa: SLF001 - it cannot be asked to
+    gateway = multiprocessing.parent_process()
+    os.close(server._forkserver_alive_fd)  # noqa: SLF001
+    server._forkserver_alive_fd = None  # noqa: SLF001
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if gateway is None or not gateway.is_alive():  # it died before that
+        os._exit(1)
 
 
 @cache
@@ -74,8 +88,6 @@ class Workers:
         self._closed = False
         self._ended = 0  # calls that ended in any pool
         self._calls: WeakKeyDictionary[Future[Any], tuple[ProcessPoolExecutor, Callable[[], Any]]] = WeakKeyDictionary()
-        # PR_SET_PDEATHSIG means the thread that started a process: this one stays as long as the pools do.
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix="worker-starter")
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Run `function` in a worker; give the future to `gather`. Raises Stopping when the workers are closed."""
@@ -113,7 +125,6 @@ class Workers:
         for pool in pools:
             _kill(pool)
             self._discard(pool)
-        self._starter.shutdown(wait=True)
 
     def _submit(self, call: Callable[[], R]) -> Future[R]:
         while True:
@@ -130,7 +141,7 @@ class Workers:
 
     def _submit_to(self, pool: ProcessPoolExecutor, call: Callable[[], R]) -> Future[R]:
         try:
-            future = self._starter.submit(pool.submit, call).result()
+            future = pool.submit(call)
         except BrokenProcessPool:
             raise
         except RuntimeError:  # shut down: by `close`, or by somebody who found it broken
@@ -178,12 +189,9 @@ class Workers:
             self._discard(pool)
 
     def _new_pool(self, count: int) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(
-            count,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_start_worker,
-            initargs=(os.getpid(), self._memory_bytes),
-        )
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(LOADED_FIRST)
+        pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker, initargs=(self._memory_bytes,))
         self._open.add(pool)
         return pool
 

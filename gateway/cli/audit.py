@@ -75,6 +75,8 @@ def run(
     """Linkage, rank-1, inferred attributes, worst people, time gaps and groups, for each encoder."""
     from gateway.audit import Options, measure, read_inputs, write_report
 
+    if not source.exists():
+        raise UsageError(f"{source} is not there; name a folder of scans, or a file of embeddings")
     options = Options(seed=seed, replicates=replicates, permutations=replicates - 1, synthetic=synthetic)
     with progress() as tick:
         if source.is_dir():

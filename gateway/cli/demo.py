@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -100,7 +102,13 @@ def _show(report: DemoReport) -> None:
     say(f"home:     {home} (spool, ledger, database)")
     say(f"policies: {report.root / 'policies'}")
     say(f"log:      {report.root / 'gateway.log'}")
-    say(f"further:  deid-gateway held list --home {home}")
+    say(f"further:  {program()} held list --home {home}")
+
+
+def program() -> str:
+    """What a person can type to start this program: `make demo` starts it in .venv, which is not on the PATH."""
+    name, started = "deid-gateway", Path(sys.argv[0])
+    return str(started) if started.name == name and shutil.which(name) is None else name
 
 
 def _name(study: DemoStudy) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -64,7 +65,7 @@ def serve(
     Logs go to stderr as JSON lines. `deid-gateway settings` lists what can be set.
     """
     from gateway.app.serve import Gateway
-    from gateway.observe import start_logging
+    from gateway.observe import log, start_logging
 
     place = made_home(home)
     values = settings_of(place, **({"roles": ",".join(role)} if role else {}))
@@ -82,8 +83,11 @@ def serve(
             if reload.is_set():
                 reload.clear()
                 gateway.reload_policies()
-            if not gateway.healthy():
-                raise EnvironmentFault("a part of the gateway has died; see the log, and start it again")
+            if dead := gateway.dead():
+                log("part_died", level=logging.CRITICAL, kind=", ".join(dead))
+                raise EnvironmentFault(
+                    f"a part of the gateway has died ({', '.join(dead)}); see the log, and start it again"
+                )
     finally:
         gateway.stop()
     return 0
@@ -141,7 +145,7 @@ def settings(home: HomeOption = None, json: JsonOption = False) -> int:
         values: Settings | None = settings_of(named_home(home))
     except UsageError as error:
         values, fault = None, error
-    for name, field in Settings.model_fields.items():
+    for name, field in sorted(Settings.model_fields.items()):
         value = getattr(values, name) if values is not None else "?"
         rows.append((f"DEID_{name.upper()}", _shown(name, value), str(field.description)))
     if json:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.homes import HomeOption, made_home, settings_of
+from gateway.cli.homes import HomeOption, made_home, policy_at, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json
 from gateway.errors import EnvironmentFault, PolicyError, Retry
 
@@ -20,7 +20,7 @@ def lookup(
 
     `policy check` judges the files among them as well.
     """
-    from gateway.app.batch.studies import find_policy, tables_beside
+    from gateway.app.batch.studies import tables_beside
     from gateway.app.person.tables import PeopleTables
     from gateway.pseudonyms import Keys, master_key
 
@@ -29,7 +29,7 @@ def lookup(
     people = merged = 0
     faults = []
     try:
-        rule = find_policy(policy, lambda: settings.policies).header.patient_id
+        rule = policy_at(policy, place).header.patient_id
         keys = Keys(master_key(place, settings))
         tables = PeopleTables(tables_beside(policy, settings.policies), keys, settings.lookup_urls)
         people = len(tables.lookup(rule).pseudonyms) if rule.table else 0

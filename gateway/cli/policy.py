@@ -18,7 +18,7 @@ from gateway.cli import (
     policy_preview,
     policy_signers,
 )
-from gateway.cli.homes import HomeOption, named_home, settings_of
+from gateway.cli.homes import HomeOption, named_home, policy_at, registry_at, settings_of
 from gateway.cli.output import JsonOption, complain, say, say_json, table
 from gateway.errors import Fault, PolicyError
 
@@ -46,15 +46,13 @@ def check(
     files: FilesArgument = None, policies: FolderOption = None, home: HomeOption = None, json: JsonOption = False
 ) -> int:
     """Load policy files and print every fault of all of them, with file, line and hint. Exit 2 when there is one."""
-    from gateway.app.policy.registry import REGISTRY, registry_of
-    from gateway.app.release.references import MODELS
     from gateway.policy import Policy, load_policies, load_policy
 
     faults: set[Fault] = set()
     sound: dict[str, Policy] = {}  # by digest: a file may be named beside its folder
     place = named_home(home)
-    registry = registry_of(place.root / MODELS) if place is not None else REGISTRY
-    for path, is_folder in _chosen(files, lambda: policies or settings_of(named_home(home)).policies):
+    registry = registry_at(place)
+    for path, is_folder in _chosen(files, lambda: policies or settings_of(place).policies):
         try:
             if is_folder:
                 found = list(load_policies(path, registry).policies.values())
@@ -94,11 +92,10 @@ def explain(
     json: JsonOption = False,
 ) -> int:
     """Say in plain language what a policy does, and to each attribute."""
-    from gateway.app.batch.studies import find_policy
     from gateway.header import describe
     from gateway.policy.explain import explain_policy
 
-    policy = find_policy(file, lambda: settings_of(named_home(home)).policies)
+    policy = policy_at(file, named_home(home))
     lines = explain_policy(policy)
     actions = list(describe(policy.header))
     if json:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.cli.homes import HomeOption
+from gateway.cli.homes import HomeOption, registry_at
 from gateway.cli.output import JsonOption, ReasonOption, say, say_json
 from gateway.cli.policy_signers import PassphraseOption, approvals_of, passphrase_of
 from gateway.errors import UsageError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from gateway.app.policy.approvals import Approvals
-    from gateway.policy import Policy, Registry
+    from gateway.policy import Policy
     from gateway.policy.approvals import Act
 
 
@@ -81,7 +81,7 @@ def list_approvals(
     if files:
         policies = [_policy(file, place, settings) for file in files]
     else:
-        policies = list(load_policies(settings.policies, _registry(place)).policies.values())
+        policies = list(load_policies(settings.policies, registry_at(place)).policies.values())
     document, sound = [], True
     for policy, (standing, found) in zip(policies, approvals.overview(policies), strict=True):
         sound &= standing.approved
@@ -112,17 +112,10 @@ def list_approvals(
 # -- parts ----------------------------------------------------------------------------------------------------------
 
 
-def _registry(place: Home) -> Registry:
-    from gateway.app.policy.registry import registry_of
-    from gateway.app.release.references import MODELS
-
-    return registry_of(place.root / MODELS)
-
-
 def _policy(file: str, place: Home, settings: Settings) -> Policy:
     from gateway.app.batch.studies import find_policy
 
-    return find_policy(file, lambda: settings.policies, _registry(place))
+    return find_policy(file, lambda: settings.policies, registry_at(place))
 
 
 def _to_sign(

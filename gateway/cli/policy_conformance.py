@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.homes import HomeOption, named_home, settings_of
+from gateway.cli.homes import HomeOption, named_home, policy_at
 from gateway.cli.output import say
 from gateway.cli.policy_preview import PolicyArgument
 
@@ -24,12 +24,11 @@ def conformance(
 
     Markdown on the terminal: redirect it into a file. It describes objects de-identified under this policy's digest.
     """
-    from gateway.app.batch.studies import find_policy
     from gateway.app.policy.conformance import conformance_statement, statement_page
     from gateway.app.policy.page import require_page, write_page
     from gateway.policy.conformance import markdown
 
-    chosen = find_policy(policy, lambda: settings_of(named_home(home)).policies)
+    chosen = policy_at(policy, named_home(home))
     if html is not None:
         require_page(html)
     statement = conformance_statement(chosen)

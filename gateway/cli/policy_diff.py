@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from gateway.cli.homes import HomeOption, named_home, settings_of
+from gateway.cli.homes import HomeOption, named_home, policy_at
 from gateway.cli.output import JsonOption, console, explain_reasons, plain, say, say_json
 from gateway.cli.policy_preview import ItemsOption, ProjectOption, previews
 
@@ -40,12 +40,11 @@ def diff(
     Lines with - hold for A alone, lines with + for B alone. With files, both policies run on them with the same
     pseudonyms; the values shown identify people. Exit 1 when a file would not leave under A or B.
     """
-    from gateway.app.batch.studies import find_policy
     from gateway.app.policy.difference import file_changes, tag_changes
     from gateway.app.preview.files import files_of
     from gateway.policy.difference import differences
 
-    old, new = (find_policy(name, lambda: settings_of(named_home(home)).policies) for name in (first, second))
+    old, new = (policy_at(name, named_home(home)) for name in (first, second))
     sections, attributes = differences(old, new), tag_changes(old.header, new.header)
     results: list[FileChange] = []
     keyed, held, count = "", False, 0

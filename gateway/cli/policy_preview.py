@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.homes import HomeOption, made_home, named_home, settings_of
+from gateway.cli.homes import HomeOption, made_home, named_home, policy_at, settings_of
 from gateway.cli.output import console, errors, explain_reasons, plain, say
 
 if TYPE_CHECKING:
@@ -55,11 +55,10 @@ def preview(
     Runs the policy's header, pixel stages and gate; the files are only read, nothing is sent, logged or stored. What is
     shown identifies people: look at it where you may look at the files. Exit 1 when a file would not leave.
     """
-    from gateway.app.batch.studies import find_policy
     from gateway.app.preview.files import files_of
     from gateway.app.preview.page import preview_page, require_page, write_page
 
-    chosen = find_policy(policy, lambda: settings_of(named_home(home)).policies)
+    chosen = policy_at(policy, named_home(home))
     named = files_of(files)
     if html is not None:
         require_page(html, named)
@@ -89,6 +88,7 @@ def previews(
     from gateway.app.batch.studies import require_project, tables_beside
     from gateway.app.preview.making import Preview
     from gateway.app.preview.people import PreviewPeople
+    from gateway.app.release.references import MODELS
     from gateway.app.workers import Workers
     from gateway.durable import make_folder
     from gateway.observe import silence_libraries
@@ -99,6 +99,7 @@ def previews(
     project = require_project(project or policies[0][1].name)
     master = secrets.token_bytes(32)
     tables = [tables_beside(reference, settings.policies) for reference, _ in policies]
+    models = place.root / MODELS if place is not None else None
     people = [PreviewPeople.of(place, settings, project, folder, master) for folder in tables]
     workers = Workers(min(settings.workers if place is not None else 1, len(files)))
     try:
@@ -106,8 +107,10 @@ def previews(
             found = []
             for number, (_, policy) in enumerate(policies):
                 work = make_folder(Path(folder) / str(number))
-                made = Preview(policy, people[number], workers, work, most_items=items, pictures=pictures)
-                found.append(made.of(files))
+                shown = Preview(
+                    policy, people[number], workers, work, models=models, most_items=items, pictures=pictures
+                )
+                found.append(shown.of(files))
     finally:
         workers.close()
     return found, people[0].says

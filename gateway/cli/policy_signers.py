@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,5 +131,7 @@ def passphrase_of(file: Path | None, *, twice: bool) -> bytes:
         if mode & 0o077:
             raise EnvironmentFault(f"the passphrase file {file} is open to others; run chmod 600 on it")
         return text.partition("\n")[0].encode()
+    if not sys.stdin.isatty():  # getpass would read on, and show what is typed
+        raise UsageError("there is no terminal to ask for the key's passphrase on; name a file with --passphrase-file")
     asked: str = typer.prompt("Passphrase of the signing key", hide_input=True, confirmation_prompt=twice, err=True)
     return asked.encode()

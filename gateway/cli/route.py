@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gateway.cli import route_echo
-from gateway.cli.homes import HomeOption, named_home, settings_of
+from gateway.cli.homes import HomeOption, named_home, registry_at, settings_of
 from gateway.cli.output import JsonOption, complain, explain_reasons, say, say_json
 from gateway.errors import UsageError
 
@@ -51,9 +51,7 @@ def try_out(
     Files of one study are judged together, as the gateway would. A study of which something came before keeps the
     route it had, which is not looked up here. Exit 1 when a study would be held or its sender rejected.
     """
-    from gateway.app.policy.registry import REGISTRY, registry_of
     from gateway.app.preview.files import files_of
-    from gateway.app.release.references import MODELS
     from gateway.app.routing.rules import RouteTest, rejection, sender_of
     from gateway.cli import route_words
     from gateway.observe import silence_libraries
@@ -68,10 +66,9 @@ def try_out(
     place = named_home(home)
     settings = settings_of(place)
     folder = policies or settings.policies
-    registry = registry_of(place.root / MODELS) if place is not None else REGISTRY
     keys = Keys(master_key(place, settings)) if place is not None else None
     sender = sender_of(ae, called or (settings.ae_title if ae else ""))
-    asked = RouteTest(load_policies(folder, registry), folder, keys, sender)
+    asked = RouteTest(load_policies(folder, registry_at(place)), folder, keys, sender)
     if sources:
         studies, left_out = asked.of_files(files_of(sources))
     else:

@@ -30,7 +30,6 @@ from gateway.database.studies import Studies
 from gateway.database.tables import SCHEMA_VERSION, metadata, schema
 from gateway.errors import EnvironmentFault, UsageError
 
-_UNOPENED = "the database cannot be opened; check DEID_DATABASE_URL and the disk"
 _MIGRATION_LOCK = 0x64656964  # any number that nobody else locks: "deid"
 
 
@@ -117,7 +116,7 @@ class Database(
                     connection.execute(update(schema).values(version=SCHEMA_VERSION))
                     found = SCHEMA_VERSION
         except OperationalError as error:
-            raise EnvironmentFault(_UNOPENED) from error
+            raise self._unopened(error) from error
         if found is not None and found != SCHEMA_VERSION:
             raise EnvironmentFault(
                 f"the database has schema {found}, this program knows {SCHEMA_VERSION}; run the version that wrote it"
@@ -131,7 +130,13 @@ class Database(
             with self.transaction() as connection:
                 return connection.execute(select(schema.c.version)).scalar()
         except OperationalError as error:
-            raise EnvironmentFault(_UNOPENED) from error
+            raise self._unopened(error) from error
+
+    def _unopened(self, error: OperationalError) -> EnvironmentFault:
+        if self.engine.dialect.name != "sqlite":  # a driver's text may quote the URL
+            return EnvironmentFault("the database cannot be opened; check DEID_DATABASE_URL and the disk")
+        says = f"the database {self.engine.url.database} cannot be opened: {error.orig}"
+        return EnvironmentFault(f"{says}; look at its folder, its owner and the disk")
 
     def downgrade(self, wanted: int) -> None:
         """Back to the schema of an earlier version. Raises UsageError where something would be lost, or somebody is at

@@ -17,20 +17,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetEnqueueOptions, SetWorkflowID
+from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
 from dbos._error import DBOSException
-from dbos._serialization import DefaultSerializer
 from sqlalchemy.exc import SQLAlchemyError
 
 from gateway.errors import EnvironmentFault
-from gateway.flow.compact import compact_store
+from gateway.flow.launch import set_up
 from gateway.flow.legs import MACHINE_PAUSE_S, Leg, Next, Steps, run_leg
 from gateway.flow.lock import StoreLock
 from gateway.flow.pause import Pause
 from gateway.flow.queues import CPU, EMBEDDED, GPU, NET, QUEUES, open_queues
-from gateway.observe import log, origin, silence_libraries
+from gateway.observe import log, origin
 
-APPLICATION_VERSION = "deid-gateway-1"  # condition 2: pinned, or an upgrade strands what is queued
 WORKFLOW = "leg"  # condition 2: explicit, never reused for something else
 UNFINISHED = ("PENDING", "ENQUEUED", "DELAYED")
 FINISHED = ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
@@ -39,11 +37,6 @@ SWEEP_AT_ONCE = 500
 MANY_TRIES = 30  # after so many a pause has grown as long as it will
 RECONCILING_S = 10.0
 STARTING_S = 15.0  # after this the threads that take up work must be there
-
-
-def _no_pickle(*_arguments: object) -> Any:
-    # Condition 4: a planted py_pickle row would otherwise execute code.
-    raise RuntimeError("pickle is blocked in the engine's store")
 
 
 class Engine:
@@ -84,12 +77,17 @@ class Engine:
         there = {f"queue-worker-{queue}" for queue in self._queues} <= names
         return there or time.monotonic() - self._started_at < STARTING_S
 
+    def claim(self) -> None:
+        """Take the store before anything slow is done for it. Raises EnvironmentFault when another process has it."""
+        if not self._lock.held:
+            self._lock.take()
+
     def start(self, *, workers: int) -> None:
         """Lock, recover, and take up work; those that share a store leave it to the one that leads to `reconcile`.
 
         Raises EnvironmentFault when another process has this store, or when it cannot be opened.
         """
-        self._lock.take()
+        self.claim()
         try:
             self._started_at = time.monotonic()
             self._launch(max(1, workers))
@@ -209,20 +207,7 @@ class Engine:
                 DBOS.set_workflow_delay(workflow.workflow_id, delay_seconds=0)
 
     def _launch(self, workers: int) -> None:
-        DefaultSerializer.serialize = _no_pickle  # type: ignore[method-assign,assignment]
-        DefaultSerializer.deserialize = _no_pickle  # type: ignore[method-assign,assignment]
-        config: DBOSConfig = {
-            "name": "deid-gateway",
-            "system_database_url": self._store_url,
-            "application_version": APPLICATION_VERSION,
-            "executor_id": self._executor_id,
-            "serializer": DBOSPortableJSONSerializer(),
-            "enable_otlp": False,
-            "log_level": "WARNING",
-        }
-        compact_store(self._store_url)
-        DBOS(config=config)
-        silence_libraries()  # DBOS has just given itself a handler that prints texts
+        set_up(self._store_url, self._executor_id)
         self._register()
         DBOS.listen_queues(self._queues)
         DBOS.launch()

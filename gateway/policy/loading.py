@@ -31,7 +31,11 @@ from gateway.policy.standard import editions, standard_digest
 from gateway.policy.vault_section import VaultPolicy
 
 KEYS = ("name", "extends", "header", "pixels", "gate", "escalate", "release", "retain", "forward", "vault", "review")
-REQUIRED = ("name", "extends", "gate")
+REQUIRED = {  # and how each may look
+    "name": "name: brain-study",
+    "extends": "extends: [ps3.15-basic@2026d]",
+    "gate": "gate: {study: {residual_identifiers: {max: 0}}}",
+}
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -80,9 +84,9 @@ def resolve(document: Document, registry: Registry, *, fits: bool = True) -> Pol
         if key not in KEYS:
             hint = close_match(key, KEYS) or f"keys here: {', '.join(KEYS)}"
             document.fault((key,), f"unknown key {key}", hint)
-    for key in REQUIRED:
+    for key, example in REQUIRED.items():
         if key not in data:
-            document.fault((), f"the key {key} is missing")
+            document.fault((), f"the key {key} is missing", f"for example {example}")
     if "name" in data and name_fault("name", data["name"]):
         document.fault(("name",), name_fault("name", data["name"]))
     edition = _edition(document)

@@ -21,7 +21,7 @@ Nothing here decodes pixels, and nothing a peer writes becomes a path.
 from __future__ import annotations
 
 from gateway.database import Database
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive.prefork import Receivers
 from gateway.receive.receiver import Receiver

@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gateway.errors import EnvironmentFault
-from gateway.observe import Metrics, log
+from gateway.observe import log
+from gateway.observe.metrics import Metrics
 from gateway.receive import pdus, peers
 from gateway.receive.arrival import Arrivals
 from gateway.receive.commitments import Commitments

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from gateway.observe import Metrics, log, origin
+from gateway.observe import log, origin
+from gateway.observe.metrics import Metrics
 from gateway.receive import commands, commitment, pdus
 from gateway.receive.arrival import Arrival, Arrivals
 from gateway.receive.commands import Command

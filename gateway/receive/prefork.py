@@ -18,7 +18,8 @@ from multiprocessing.process import BaseProcess
 
 from gateway.database import Database
 from gateway.errors import EnvironmentFault
-from gateway.observe import Labels, Metrics, Totals, log, origin
+from gateway.observe import log, origin
+from gateway.observe.metrics import Labels, Metrics, Totals
 from gateway.pseudonyms import Keys
 from gateway.receive.listening import Listeners, listen
 from gateway.receive.places import Places

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from gateway.database import Database
 from gateway.errors import EnvironmentFault
-from gateway.observe import Metrics, log, origin, start_logging
+from gateway.observe import log, origin, start_logging
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive.listening import Listeners
 from gateway.receive.places import Places

@@ -10,7 +10,8 @@ import time
 from contextlib import nullcontext
 
 from gateway.database import Database
-from gateway.observe import Metrics, log, origin
+from gateway.observe import log, origin
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive import peers
 from gateway.receive.arrival import Arrivals

@@ -24,7 +24,8 @@ from starlette.routing import Route
 
 from gateway.database import Database
 from gateway.errors import EnvironmentFault
-from gateway.observe import Metrics, log, origin
+from gateway.observe import log, origin
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive import commands
 from gateway.receive.arrival import Arrivals

@@ -13,7 +13,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 
 from gateway.errors import GatewayError
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.receive import commands
 from gateway.receive.arrival import Arrival, Arrivals
 from gateway.receive.commands import C_STORE_RQ, Command

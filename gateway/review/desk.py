@@ -62,6 +62,7 @@ class Entry:
     stage: str
     signed: int = 0  # people who have agreed to a release
     needed: int = 1
+    approvable: bool = True  # False where nothing is there that could leave: rerun or reject are left
 
 
 @dataclass(frozen=True, slots=True)

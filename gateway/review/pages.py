@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
@@ -36,6 +37,10 @@ def _static(visit: Visit) -> Response:
 
 def _home(_visit: Visit) -> Response:
     return RedirectResponse("/queue", 303)
+
+
+def _nowhere(visit: Visit) -> Response:
+    return visit.message("No such page", "There is nothing at this address.", 404)
 
 
 PAGES = (
@@ -91,4 +96,10 @@ class ReviewPages:
         ]
         routes.append(Mount("/api/v1", api_of(Bureau(desk, doors.accounts, doors.tokens), OPERATIONS)))
         hosts = [origin.partition("://")[2] for origin in origins]
-        self.app: ASGIApp = Guard(Starlette(routes=routes), hosts, secure=self.office.secure)
+        nowhere = Page("GET", "", _nowhere, None).endpoint(self.office)
+
+        async def not_found(request: Request, _error: Exception) -> Response:
+            return PlainTextResponse("no such page\n", 404) if request.method == "POST" else await nowhere(request)
+
+        pages = Starlette(routes=routes, exception_handlers={404: not_found})
+        self.app: ASGIApp = Guard(pages, hosts, secure=self.office.secure)

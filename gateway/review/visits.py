@@ -147,22 +147,32 @@ class Page:
                 return denied.response
             except Problem as problem:
                 return told(request.url.path, problem)
-            except UsageError as error:
-                return visit.message("That cannot be done", str(error), 409)
-            except StudyError as error:
-                return visit.message("That cannot be shown", str(error), 409)
-            except EnvironmentFault as error:
-                return visit.message("Nothing can be shown or decided now", str(error), 503)
 
         return answer
 
     def _answer(self, visit: Visit) -> Response:
+        """What the handler gives; for errors of ours a page that says so, with the way on for whoever is signed in."""
+        try:
+            visit = self._recognised(visit)
+            return self._permitted(visit)
+        except UsageError as error:
+            return visit.message("That cannot be done", str(error), 409)
+        except StudyError as error:
+            return visit.message("That cannot be shown", str(error), 409)
+        except EnvironmentFault as error:
+            return visit.message("Nothing can be shown or decided now", str(error), 503)
+
+    def _recognised(self, visit: Visit) -> Visit:
+        """The visit with the session that its cookie stands for, if any."""
         office, request = visit.office, visit.request
         session = None
         if office.cookie in request.cookies:
             token = request.cookies[office.cookie]
             session = office.sessions.find(token, office.known(), touch=not self.by_itself)
-        visit = Visit(office, request, session, visit.form)
+        return Visit(office, request, session, visit.form)
+
+    def _permitted(self, visit: Visit) -> Response:
+        request, session = visit.request, visit.session
         if self.may is None:
             return self.handler(visit)
         if session is None:

@@ -13,7 +13,7 @@ import pytest
 from houses import add_policy, edit, late, route_all, study, to_folder
 from running import GatewayProcess, running, send, the_job, wait_idle
 
-from gateway.app import candidates
+from gateway.app import candidates, serve
 from gateway.app.serve import Gateway
 from gateway.database import Database
 from gateway.errors import EnvironmentFault
@@ -116,12 +116,15 @@ def test_stop_with_work_in_flight_and_start_again_goes_on(
     assert len(list(target.rglob("*.dcm"))) == 4
 
 
-def test_a_second_gateway_on_a_home_is_told_so_before_anything_else(home: Home, policies: Path) -> None:
+def test_a_second_gateway_on_a_home_is_told_so_before_anything_else(
+    home: Home, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with running(home, policies) as gateway:
         values = gateway.parts.settings.model_copy(
             update={"dicom_port": gateway.receiver.port, "http_port": gateway.status.port}
         )
         second = Gateway(home, values)
+        monkeypatch.setattr(serve, "require_sight", lambda *_: pytest.fail("planting leaks takes minutes"))
         with pytest.raises(EnvironmentFault, match="another gateway runs on this home"):
             second.start()
         (ds,) = study()

@@ -12,11 +12,15 @@ import yaml
 from pydicom.dataset import Dataset
 from scrubbing import Scrubbing, ends, tree
 
+import gateway.app.workers
 from gateway.app.policy.registry import registry_of
+from gateway.cli.homes import policy_at
+from gateway.cli.policy_preview import previews
 from gateway.errors import PolicyError
 from gateway.policy import load_policy
 from gateway.settings import Home
 from gateway.volumes import planes_of, sort
+from tests.cli.previewing import WorkersHere
 from tests.lesion_series import CARD, modality_of, write_card, write_study
 from tests.lesion_studies import lesion_of
 
@@ -119,3 +123,16 @@ def test_a_policy_whose_card_is_not_there_does_not_load(scrubbing: Scrubbing, tm
     (scrubbing.home.root / "models" / f"{CARD}.safetensors").write_bytes(b"another file")
     with pytest.raises(PolicyError):
         load_policy(Path(scrubbing.policy), registry_of(scrubbing.home.root / "models"))
+
+
+def test_a_preview_is_made_with_the_home_s_own_cards(
+    scrubbing: Scrubbing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway.app.workers, "Workers", WorkersHere)
+    write_study(tmp_path / "in", PERSON)
+    chosen = policy_at(str(scrubbing.policy), scrubbing.home)
+    files = sorted((tmp_path / "in").rglob("*.dcm"))
+    (found,), _ = previews([(str(scrubbing.policy), chosen)], files, home=scrubbing.home.root, project="", items=1)
+    assert {one.reason for one in found} == {""}
+    assert all("lesion_preserving" in [step.stage for step in one.steps] for one in found)
+    assert all(one.leaves for one in found)

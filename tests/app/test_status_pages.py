@@ -13,12 +13,14 @@ from types import SimpleNamespace
 
 import pytest
 from houses import late, study
+from processes import wait_until
 from prometheus_client.parser import text_string_to_metric_families
 from running import archive, policies_for, running, send, wait_idle
 
 from gateway.app import poller as poller_module
 from gateway.app.serve import Gateway
 from gateway.errors import REASONS
+from gateway.flow import Next
 from gateway.flow import engine as engine_module
 from gateway.gate import CHECKS
 from gateway.process_settings import ALL, ROLES
@@ -214,6 +216,29 @@ def test_a_hung_poller_is_not_healthy(served: Gateway, monkeypatch: pytest.Monke
     while get(served, "/healthz")[0] != 200:
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_a_poller_that_has_much_to_do_at_once_is_healthy_and_ready(
+    served: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A night's studies are complete in one turn: on a busy machine that takes longer than a hung one is given."""
+    monkeypatch.setattr(poller_module, "STALLED_S", 1.0)
+    done: list[str] = []
+
+    def slowly(task: Next) -> None:
+        time.sleep(0.3)
+        done.append(task.key)
+
+    monkeypatch.setattr(served.engine, "enqueue", slowly)
+    many = [(f"study{number}", 1) for number in range(10)]
+    monkeypatch.setattr(served.parts.database, "close_complete", lambda **_: many if not done else [])
+    while len(done) < len(many):
+        assert served.dead() == []
+        assert served.checks()["poller"]
+        time.sleep(0.05)
+    monkeypatch.setattr(poller_module, "STALLED_S", 0.2)
+    monkeypatch.setattr(served.poller, "once", lambda: time.sleep(1.0))
+    wait_until(lambda: served.dead() == ["poller"], seconds=10, what="one that hangs is named")
 
 
 def test_trouble_that_a_restart_would_not_mend_is_not_ready_yet_healthy(

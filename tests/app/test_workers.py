@@ -198,7 +198,7 @@ def test_closing_cuts_off_what_runs_without_a_verdict_and_leaves_no_process(tmp_
 
 
 def test_workers_outlive_the_thread_that_used_them_first(workers: Workers) -> None:
-    """PR_SET_PDEATHSIG is about the thread that started a process, and legs come on threads that may end."""
+    """Legs come on threads that may end."""
     first = threading.Thread(target=lambda: workers.run(double, 1))
     first.start()
     first.join()

@@ -75,7 +75,7 @@ def test_init_where_a_file_is_in_the_way_is_an_environment_fault(command: Comman
 def test_settings_lists_every_one_with_its_meaning(command: Command) -> None:
     ran = command("settings", "--json")
     assert ran.code == 0
-    assert [row["variable"] for row in ran.json] == [f"DEID_{name.upper()}" for name in Settings.model_fields]
+    assert [row["variable"] for row in ran.json] == [f"DEID_{name.upper()}" for name in sorted(Settings.model_fields)]
     assert all(row["meaning"] for row in ran.json)
     assert "DEID_QUIET_S" in command("settings").out
 

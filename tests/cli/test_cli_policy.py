@@ -163,6 +163,23 @@ def test_explain_takes_a_name_of_the_policies_folder(
     assert "unknown key colour" in ran.err
 
 
+def test_a_policy_is_found_by_the_name_that_routes_and_check_use(
+    command: Command, policies: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEID_POLICIES", str(policies))
+    own = BASIC.read_text().replace("name: research-basic", "name: brain-study")
+    (policies / "brain.yaml").write_text(own)
+    assert "sound: brain-study " in command("policy", "check").out
+    for word in ("brain-study", "brain"):
+        assert "Policy brain-study, digest" in command("policy", "explain", word, "--no-tags").out
+    assert "did you mean brain-study?" in command("policy", "explain", "brain-studi").err
+    (policies / "brain-study.yaml").write_text(own.replace("name: brain-study", "name: other"))
+    ran = command("policy", "explain", "brain-study")
+    assert ran.code == 2
+    assert "brain.yaml" in ran.err
+    assert "name the file" in ran.err
+
+
 def test_the_schema_that_is_shipped_is_the_one_that_this_build_makes(command: Command) -> None:
     """When this fails: deid-gateway policy schema > policies/schema.json"""
     shipped = (SHIPPED_POLICIES / "schema.json").read_text("utf-8")

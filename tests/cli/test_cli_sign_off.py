@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import subprocess
 import sys
@@ -114,6 +115,16 @@ def test_two_people_sign_with_keys_and_passphrases_of_their_own(
     assert [row["known"] for row in command("policy", "signer", "list", "--json").json] == [True, True]
     assert command("policy", "signer", "remove", "john", *WORDED).code == 0
     assert command("policy", "approvals", "ct-trial").code == 1
+
+
+def test_without_a_terminal_a_passphrase_comes_from_a_file_or_not_at_all(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse battery\n" * 2))
+    key = tmp_path / "jane.pem"
+    ran = command("policy", "signer", "new", "jane", "--role", "privacy-officer", "--key", key, *WORDED)
+    assert (ran.code, key.exists()) == (2, False)
+    assert "--passphrase-file" in ran.err
 
 
 def test_a_private_key_stays_outside_the_home_and_none_is_shown(command: Command, home: Home, tmp_path: Path) -> None:

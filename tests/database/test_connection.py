@@ -83,5 +83,5 @@ def test_a_server_that_does_not_answer_is_the_machines_fault() -> None:
 
 
 def test_a_folder_that_is_missing_is_the_machines_fault(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFault, match="cannot be opened"):
+    with pytest.raises(EnvironmentFault, match=r"missing/database\.sqlite cannot be opened: unable to open"):
         Database.in_home(tmp_path / "missing" / "database.sqlite")

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from gateway.observe import FIELDS, Metrics, log, origin, start_logging
+from gateway.observe import FIELDS, log, origin, start_logging
+from gateway.observe.metrics import Metrics
 
 NAME = "Zamenhof^Ludwik"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from tests.peers import prometheus
 
 ROOT = Path(__file__).resolve().parents[2]

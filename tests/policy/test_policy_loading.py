@@ -240,6 +240,7 @@ def test_what_a_policy_must_say(load: Load, text: str, says: str) -> None:
     found = faults(load, text)
     assert len(found) == 1
     assert says in found[0][1]
+    assert found[0][2] or "is missing" not in says  # how it may look
 
 
 def test_what_a_check_judges_cannot_be_accepted_unjudged(load: Load, small: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.database import Database
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive import Receiver
 from gateway.settings import Home, Settings

@@ -94,7 +94,7 @@ def test_a_300_mb_object_costs_little_memory(tmp_path):
         import os, resource, sys, threading
         from pathlib import Path
         from gateway.database import Database
-        from gateway.observe import Metrics
+        from gateway.observe.metrics import Metrics
         from gateway.pseudonyms import Keys
         from gateway.receive import Receiver
         from gateway.settings import Home, load_settings

@@ -19,7 +19,7 @@ from prometheus_client import generate_latest
 
 from gateway.database import Database
 from gateway.errors import EnvironmentFault
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive import Receiver, Receivers, prefork, receiver_of
 from gateway.settings import Home, Settings
@@ -263,7 +263,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from gateway.database import Database
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive import receiver_of
 from gateway.settings import Home, load_settings

@@ -27,7 +27,7 @@ from pynetdicom import AE
 
 from gateway.database import Database
 from gateway.errors import EnvironmentFault, UsageError
-from gateway.observe import Metrics
+from gateway.observe.metrics import Metrics
 from gateway.pseudonyms import Keys
 from gateway.receive import Receiver
 from gateway.receive.part10 import NoFile, read_head

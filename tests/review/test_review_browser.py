@@ -116,6 +116,16 @@ def test_a_study_is_opened_looked_through_and_approved_by_keyboard_alone(
     assert views == {(f"0000{i}", side) for i in (1, 2, 3) for side in ("before", "after")}
 
 
+def test_a_study_without_pictures_is_read_by_keyboard_too(page: Any, served: tuple[Site, str]) -> None:
+    (ds,) = study(patient="")
+    del ds.PixelData
+    key = served[0].house.deliver(ds)
+    page.goto(f"/study/{key}.1")
+    page.wait_for_selector("#object")
+    page.keyboard.press("h")
+    page.wait_for_selector("#header[data-object]")
+
+
 def test_approving_says_what_was_not_looked_at(page: Any, served: tuple[Site, str]) -> None:
     open_study(page, served[0])
     page.keyboard.press("a")
@@ -280,6 +290,10 @@ def test_on_a_narrow_screen_nothing_hangs_over_the_edge(page: Any, served: tuple
         page.wait_for_function(
             "() => document.documentElement.scrollWidth <= innerWidth + 1"
         )  # once it is laid out anew
+    assert page.evaluate("document.querySelector('.top nav').clientWidth") > 300  # a line of links, no column
+    page.goto("/policies/preview")
+    page.evaluate("document.querySelector('select option').textContent = 'a long name '.repeat(9)")
+    page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth + 1")
 
 
 def released(site: Site) -> None:

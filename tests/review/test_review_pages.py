@@ -37,6 +37,7 @@ def test_the_queue_shows_what_waits_why_how_long_and_under_which_policy(site: Si
     assert "no check of this policy can judge something that this study carries" in page
     assert "research-basic" in page
     assert "just now" in page
+    assert "one person" in page  # may approve it
 
 
 def test_nothing_that_identifies_is_in_a_page_that_shows_no_original(site: Site) -> None:
@@ -166,6 +167,16 @@ def test_an_unknown_study_is_a_page_that_says_so(site: Site) -> None:
         assert "<script>" not in answer.text
 
 
+def test_whoever_ran_into_something_can_go_on_from_there(site: Site) -> None:
+    browser = site.signed_in()
+    for where, status in (("/nothing/here", 404), ("/policies/difference?old=x&new=y", 409)):
+        answer = browser.get(where)
+        assert answer.status_code == status
+        assert '<nav aria-label="Pages">' in answer.text
+    alone = site.browser().get("/nothing/here")
+    assert (alone.status_code, "<nav" in alone.text) == (404, False)
+
+
 def test_a_frame_that_cannot_be_decoded_is_told_by_its_reason(site: Site) -> None:
     parts = site.house.parts
     row = parts.database.instances_of(site.job().study_key)[0]
@@ -222,6 +233,7 @@ def test_a_study_that_no_route_took_shows_what_came_and_may_be_rerun_or_rejected
     key = gateway_house.deliver(*study(2))
     site = site_of(gateway_house, f"{key}.1")
     browser = site.signed_in()
+    assert "not possible" in browser.get("/queue").text  # to approve it: there is nothing to let go
     page = unescape(browser.get(f"/study/{key}.1").text)
     assert "no rule in routes.yaml matches" in page
     assert re.search(r'value="release" required disabled', page)

@@ -17,6 +17,8 @@ from releasing import film, judged
 from review_site import Site, csrf_of, site_of
 from sqlalchemy import update
 
+import gateway.app.review.preview
+from gateway.app.preview.making import Preview
 from gateway.database.tables import releases
 from gateway.review import Role
 from gateway.settings import Home
@@ -201,6 +203,19 @@ def test_a_preview_shows_what_another_policy_would_do(site: Site, policies: Path
     page = unescape(previewed(site, site.signed_in(), f"{site.job().study_key}.1").text)
     rows = [row for row in page.split("<tr") if "PatientSex" in row]
     assert rows == []  # it stays
+
+
+def test_a_preview_looks_for_cards_in_the_home_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path | None] = []
+
+    class Seen(Preview):
+        def __init__(self, *args: Any, models: Path | None = None, **more: Any) -> None:
+            asked.append(models)
+            super().__init__(*args, models=models, **more)
+
+    monkeypatch.setattr(gateway.app.review.preview, "Preview", Seen)
+    assert previewed(site, site.signed_in(), f"{site.job().study_key}.1").status_code == 200
+    assert asked == [site.house.parts.home.root / "models"]
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.ADMIN, Role.VAULT_KEEPER])

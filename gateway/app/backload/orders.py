@@ -86,7 +86,8 @@ def start(home: Home, settings: Settings, path: Path, source: str, *, actor: str
     keys = Keys(master_key(home, settings))
     known = sources_of(settings.policies)
     if source not in known:
-        hint = close_match(source, known) or f"there is: {', '.join(sorted(known)) or 'none'}"
+        there = ", ".join(sorted(known)) or "none"
+        hint = close_match(source, known) or f"list it there under sources:; now there is {there}"
         raise UsageError(f"no source {source} in {DESTINATIONS}; {hint}")
     entries = read_list(path, keys)
     facts = {"source": source, "count": len(entries), "actor": actor, "reason_given": reason}

@@ -11,7 +11,8 @@ from gateway.app.batch.inputs import Input, path_text
 from gateway.app.policy.registry import REGISTRY
 from gateway.errors import UsageError
 from gateway.policy import Policy, Registry, load_policy
-from gateway.policy.document import close_match
+from gateway.policy.document import close_match, read_document
+from gateway.policy.folder import DESTINATIONS, ROUTES
 from gateway.policy.names import name_fault
 from gateway.pseudonyms import Keys
 from gateway.study import State
@@ -78,14 +79,18 @@ def by_study(inputs: Iterable[Input], keys: Keys, work_key: Callable[[Iterable[s
 
 
 def find_policy(reference: str, folder: Callable[[], Path], registry: Registry = REGISTRY) -> Policy:
-    """A policy by path, or by its name in the policies folder. Raises PolicyError or UsageError."""
+    """A policy by path, or in the policies folder by its name or its file's. Raises PolicyError or UsageError."""
     if Path(reference).is_file():
         return load_policy(Path(reference), registry)
-    named = folder() / f"{reference}.yaml"
-    if "/" not in reference and named.is_file():
-        return load_policy(named, registry)
-    names = sorted(p.stem for p in folder().glob("*.yaml") if p.stem not in {"routes", "destinations"})
-    hint = close_match(reference, names) or f"a YAML file, or one of: {', '.join(names) or 'none'} ({folder()})"
+    files = [path for path in sorted(folder().glob("*.yaml")) if path.name not in (ROUTES, DESTINATIONS)]
+    names = {path: str(read_document(path).data.get("name", path.stem)) for path in files}
+    found = [path for path in files if reference in (names[path], path.stem)]
+    if len(found) > 1:
+        raise UsageError(f"{reference} may be {' or '.join(map(str, found))}; name the file")
+    if found:
+        return load_policy(found[0], registry)
+    known = sorted(set(names.values()))
+    hint = close_match(reference, known) or f"a YAML file, or one of: {', '.join(known) or 'none'} ({folder()})"
     raise UsageError(f"no policy {reference}; {hint}")
 
 

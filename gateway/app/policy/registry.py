@@ -14,6 +14,6 @@ REGISTRY = Registry(
 )
 
 
-def registry_of(models: Path) -> Registry:
-    """The same for a home that may have cards of its own there."""
+def registry_of(models: Path | None) -> Registry:
+    """The same for a home that may have cards of its own there; None: without a home."""
     return replace(REGISTRY, cards=folders_of(models))

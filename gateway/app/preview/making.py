@@ -33,7 +33,9 @@ HEADER_ONLY, WHOLE, ESTIMATES, PICTURES = "header", "candidates", "estimates", "
 
 
 class Preview:
-    """Previews under one policy. `work` is an empty folder of the caller's. With `pictures`, of changed pixels too."""
+    """Previews under one policy. `work` is an empty folder of the caller's, `models` one of cards of the site's own.
+    With `pictures`, of changed pixels too.
+    """
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Preview:
         workers: Workers,
         work: Path,
         *,
+        models: Path | None = None,
         most_items: int = MOST_ITEMS,
         pictures: bool = False,
     ) -> None:
@@ -51,6 +54,7 @@ class Preview:
         self._pictures = pictures
         self._workers = workers
         self._work = work
+        self._models = models
         self._most_items = most_items
 
     def of(self, files: Sequence[Path]) -> list[FilePreview]:
@@ -123,7 +127,7 @@ class Preview:
 
     def _making(self, policy: Policy, pseudonyms: Pseudonyms, name: str) -> Making:
         estimates = self._work / ESTIMATES / name.replace(" ", "-")
-        return Making(self._workers, policy, policy.to_snapshot(), pseudonyms, name, estimates)
+        return Making(self._workers, policy, policy.to_snapshot(), pseudonyms, name, estimates, models=self._models)
 
     def _staged(self, pairs: Sequence[Pair], pseudonyms: Pseudonyms, name: str) -> dict[str, frozenset[int]]:
         """Top-level tags that pixel stages changed, found by doing the header alone once more."""
@@ -140,8 +144,9 @@ class Preview:
     def _gate(self, pairs: Sequence[Pair]) -> tuple[str, str]:
         """Why the gate would hold these, and where; ("", "") when it would not."""
         try:
+            key = secrets.token_bytes(32)
             judgement = self._workers.run(
-                judge_job, pairs, self.policy.to_snapshot(), "preview", "preview", secrets.token_bytes(32)
+                judge_job, pairs, self.policy.to_snapshot(), "preview", "preview", key, self._models
             )
         except Hold as hold:
             return hold.reason, hold.at

@@ -27,6 +27,11 @@ from gateway.study import State
 MOST_KNOWN, AT_ONCE = 50_000, 200
 Agreed = Mapping[str, frozenset[str]]  # key -> who agreed to its release in this round
 Runner = Callable[[Callable[[], Any], Hold], Any]
+NO_RELEASE = {  # where it is held -> why nobody can let it go as it is
+    str(Leg.INTAKE): "nothing of it has been cleaned yet",
+    str(Leg.SCRUB): "it could not be cleaned to the end; mend the cause, or redact, and let it run again",
+    HELD_IN: "it was held with its whole release; run it again under a policy that changes more, or reject it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class CaseFiles:
             signed=len(agreed.get(waiting.key, ())),
             # what the gate cleared and an archive refused needs nobody's agreement any more
             needed=2 if waiting.stage != Leg.FORWARD and self._needs_two(waiting.policy_digest) else 1,
+            approvable=not waiting.batch and waiting.stage not in NO_RELEASE,
         )
 
     def _needs_two(self, digest: str) -> bool:
@@ -238,12 +244,8 @@ def _closed(subject: Subject) -> str:
 
 def _no_release(subject: Subject) -> str:
     if subject.job is None:
-        return "nothing of it has been cleaned yet"
-    if subject.job.held_in == HELD_IN:
-        return "it was held with its whole release; run it again under a policy that changes more, or reject it"
-    if subject.job.held_in == Leg.SCRUB:
-        return "it could not be cleaned to the end; mend the cause, or redact, and let it run again"
-    return ""
+        return NO_RELEASE[Leg.INTAKE]
+    return NO_RELEASE.get(subject.job.held_in, "")
 
 
 def _verdicts(job: JobRow) -> list[tuple[str, str, str]]:

@@ -14,6 +14,7 @@ from gateway.app.preview.making import Preview
 from gateway.app.preview.names import counted
 from gateway.app.preview.people import PreviewPeople
 from gateway.app.preview.rows import Outcome
+from gateway.app.release.references import MODELS
 from gateway.app.review.header import line_of
 from gateway.app.review.wishes import page_actor
 from gateway.app.workers import Workers
@@ -93,7 +94,7 @@ class Previews:
         _sweep(place)
         with tempfile.TemporaryDirectory(dir=place) as folder:
             work = make_folder(Path(folder) / "of")
-            return Preview(policy, people, self._workers, work).of(originals)
+            return Preview(policy, people, self._workers, work, models=p.home.root / MODELS).of(originals)
 
 
 def _sweep(place: Path) -> None:

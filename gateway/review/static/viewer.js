@@ -7,6 +7,22 @@ const byId = (id) => document.getElementById(id);
 const typing = (target) => target.closest("input:not([type=range]):not([type=radio]):not([type=checkbox]), select, textarea, dialog") !== null;
 const deciding = startDeciding();
 if (viewer !== null) start();
+else readHeaders();
+
+// A study without pictures: findings and the key h lead to headers.
+function readHeaders() {
+  const findings = [...document.querySelectorAll("[data-finding]")];
+  let at = -1;
+  const show = (button) => deciding.header(button.dataset.name, button.dataset.path);
+  for (const button of findings) button.addEventListener("click", () => show(button));
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.key === "h") deciding.header(byId("object").value, "");
+    else if (event.key === "f" && findings.length > 0) show(findings[at = (at + 1) % findings.length]);
+    else return;
+    event.preventDefault();
+  });
+}
 
 function start() {
   const key = viewer.dataset.key;
