@@ -2,7 +2,7 @@
 
 Text counts unless all of it is a technical mark (`text_words`) or allowed by the policy. What the original's header
 holds too counts however badly it was read, and what is surely text counts though no reader knows its script. So do
-values that are the codes of its letters (`sample_text`), which no reader sees.
+values that are the codes of its letters (`sample_text`) and codes for machines, which no reader of text sees.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gateway.gate.machine_codes import codes_in
 from gateway.gate.pixel_layout import Unseen
 from gateway.gate.pixel_places import Seen
 from gateway.gate.pixel_views import Grey
@@ -61,6 +62,7 @@ class Look:
             return
         self.frames += 1
         self._spelt(instance, picture)
+        self._coded(instance, picture)
         self._judge(self._stack(series, picture).add(instance, picture, self._other(picture)))
         self._close(OPEN_STACKS)
 
@@ -74,6 +76,14 @@ class Look:
             where = f"{picture.place} frame {picture.frame} rows {top}-{bottom} columns 0-{columns}"
             one = Shown(instance, where, f"values that spell the {rule}")
             if one not in self.shown:  # several views of a frame may have the same values
+                self.shown.append(one)
+
+    def _coded(self, instance: str, picture: Seen) -> None:
+        """QR and bar codes that can be read out of the picture, whatever they say."""
+        for top, left, bottom, right in codes_in(picture.grey):
+            where = f"{picture.place} frame {picture.frame} rows {top}-{bottom} columns {left}-{right}"
+            one = Shown(instance, where, "a machine-readable code")
+            if one not in self.shown:
                 self.shown.append(one)
 
     def _other(self, picture: Seen) -> Grey | None:

@@ -53,7 +53,7 @@ class BurnedInText:
     rules and words, so that it is part of the policy; a policy or a snapshot that names another one does not load.
     """
 
-    VERSION: ClassVar[str] = "5"
+    VERSION: ClassVar[str] = "6"
     SCOPE: ClassVar[Scope] = Scope.SERIES
 
     detector: Literal["ocr"] = "ocr"
@@ -88,7 +88,10 @@ class BurnedInText:
             "hold": ", holds pages of reports",
             "lines": "",
         }[self.report_page]
-        return f"Text: looks for it on every frame, {what}, {low} what it cannot judge{unknown}{around}{page}."
+        return (
+            f"Text: looks for it on every frame, {what}, {low} what it cannot judge{unknown}{around}{page}. "
+            "QR and bar codes go, whatever they say."
+        )
 
     def estimate(self, group: Sequence[Instance], work: Work) -> Estimate:  # noqa: ARG002 - the policy adds nothing
         """Boxes by instance. Raises Hold for pixels that cannot be decoded."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gateway.pixels.machine_codes import beside, codes_through
 from gateway.pixels.text_closer import views_of
 from gateway.pixels.text_engine import Engine
 from gateway.pixels.text_frames import FrameHit, Stack, away_from
@@ -33,10 +34,15 @@ FAINT_LEAST_PX = 128  # a smaller frame is not shrunk: its letters would be lost
 
 
 def look_through(stack: Stack, engine: Engine, judge: Judge) -> list[FrameHit]:
-    """Every line on every frame. Raises what the frames raise."""
+    """Every line, and every machine-readable code, on every frame. Raises what the frames raise."""
+    median = _median(stack)
+    codes = codes_through(stack, median)
+    return [*beside(_lines(stack, median, engine, judge), codes), *codes]
+
+
+def _lines(stack: Stack, median: Bytes, engine: Engine, judge: Judge) -> list[FrameHit]:
     if len(stack) == 1:
         return list(_one_by_one(stack, engine, judge, twice=True))
-    median = _median(stack)
     motion = _motion(stack, median)
     if motion.alike:
         return [FrameHit(frame, hit) for hit in look(median, engine, judge, passes=2) for frame in range(len(stack))]
