@@ -22,6 +22,7 @@ from gateway.durable import sync_file, sync_folder
 from gateway.errors import Hold
 from gateway.frames import Changes, change_header
 from gateway.pixels.document_pages import Place, pages_of, pdf_of
+from gateway.pixels.machine_codes import codes_in, is_pattern
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
 from gateway.pixels.text_engine import engine
 from gateway.pixels.text_ground import covered
@@ -43,7 +44,7 @@ AllowedWord = Annotated[str, StringConstraints(min_length=1, max_length=32, patt
 class Documents:
     """Fields are the policy parameters. `text` and `allow` say which text goes, as in `burned_in_text`."""
 
-    VERSION: ClassVar[str] = "1"
+    VERSION: ClassVar[str] = "2"
     SCOPE: ClassVar[Scope] = Scope.INSTANCE
 
     pdf: Literal["redact", "stub", "hold"] = "stub"
@@ -87,8 +88,10 @@ class Documents:
             found = [
                 [*place, str(Kind.TEXT)] for place, text in page.texts if text.strip() and not _stays(text, keep, hints)
             ]
-            seen = look(page.shown, engine(), judge)
+            codes = codes_in(page.shown, faint=True)
+            seen = [hit for hit in look(page.shown, engine(), judge) if not is_pattern(hit, codes)]
             found += [[*hit.place, str(hit.kind)] for hit in seen if hit.kind is not Kind.KEPT]
+            found += [[*place, str(Kind.TEXT)] for place in codes]
             pages.append(found)
         return Estimate({"class": kind, "pages": pages})
 

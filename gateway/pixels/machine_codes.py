@@ -6,7 +6,7 @@ Whatever can be read out of a picture goes, whatever it says; what it says is no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +39,12 @@ def beside(lines: list[FrameHit], codes: list[FrameHit]) -> Iterator[FrameHit]:
     places: dict[int, list[Place]] = {}
     for one in codes:
         places.setdefault(one.frame, []).append(one.hit.place)
-    for line in lines:
-        doubtful = line.hit.kind is Kind.UNCERTAIN and line.frame in places
-        if not doubtful or covered_share(line.hit.place, places[line.frame]) < INSIDE:
-            yield line
+    yield from (line for line in lines if not is_pattern(line.hit, places.get(line.frame, ())))
+
+
+def is_pattern(hit: Hit, codes: Sequence[Place]) -> bool:
+    """Whether a doubtful line lies in codes, which go in any case."""
+    return hit.kind is Kind.UNCERTAIN and covered_share(hit.place, codes) >= INSIDE
 
 
 def codes_in(shown: Bytes, *, faint: bool = False) -> list[Place]:

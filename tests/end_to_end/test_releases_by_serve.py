@@ -36,7 +36,7 @@ def test_untouched_pixels_are_held_and_the_scores_are_on_metrics(home: Home, tmp
             assert intent.outcome == "done"
             jobs = database.jobs_in()
             assert {(job.state, job.reason, job.held_in) for job in jobs} == {(State.HELD, "linkability", "release")}
-            assert all(f"limit {LIMIT:g}" in job.at and "at most 0.8" in job.at for job in jobs)
+            assert all(f"limit {LIMIT:g}" in job.at and "at most 1.000" in job.at for job in jobs)
             with urlopen(f"http://127.0.0.1:{gateway.status.port}/metrics", timeout=30) as answer:
                 text = answer.read().decode()
     assert kept.received == {}

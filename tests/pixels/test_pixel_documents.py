@@ -11,6 +11,7 @@ import pikepdf
 import pydicom
 import pypdfium2
 import pytest
+import zxingcpp
 from PIL import Image, ImageDraw, ImageFont
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import ExplicitVRLittleEndian
@@ -39,12 +40,17 @@ def a_picture(text: str) -> Image.Image:
     return image
 
 
-def a_report(*, picture: str = "Quastenflosser Egon", words: str = "Zzsynth Leaktest born 31 Jan 1950") -> bytes:
+def a_report(
+    *,
+    picture: str = "Quastenflosser Egon",
+    words: str = "Zzsynth Leaktest born 31 Jan 1950",
+    drawn: Image.Image | None = None,
+) -> bytes:
     """One page: a picture that shows one name, and a text layer with another; metadata, script and attachment."""
     pdf = pikepdf.new()
     page = pdf.add_blank_page(page_size=SIZE)
     buffer = io.BytesIO()
-    a_picture(picture).save(buffer, "JPEG", quality=95)
+    (drawn or a_picture(picture)).save(buffer, "JPEG", quality=95)
     image = pikepdf.Stream(pdf, buffer.getvalue())
     image.stream_dict = pikepdf.Dictionary(
         Type=pikepdf.Name.XObject,
@@ -178,6 +184,20 @@ def test_a_pdf_that_cannot_be_shown_holds(tmp_path: Path, broken: bytes) -> None
     instance = files(tmp_path, broken or b"\0\0", BLANKS[PDF].data)
     with pytest.raises(Hold, match="encapsulated_document"):
         Documents(pdf="redact").estimate([instance], WORK)
+
+
+def test_a_qr_code_on_a_page_goes_and_the_gate_holds_one_that_stays(tmp_path: Path) -> None:
+    label = a_picture("")
+    code = zxingcpp.write_barcode_to_image(zxingcpp.create_barcode("LEAK0001", zxingcpp.BarcodeFormat.QRCode), scale=5)
+    label.paste(Image.fromarray(np.asarray(code)), (400, 20))
+    report = a_report(words="", drawn=label)
+    instance = files(tmp_path, report, report)
+    assert "machine-readable code" in str(judged(instance))
+    stage = Documents(pdf="redact")
+    stage.apply([instance], WORK, stored(stage.estimate([instance], WORK)))
+    page = pypdfium2.PdfDocument(document(instance))[0].render(scale=2).to_numpy()
+    assert not zxingcpp.read_barcodes(page)
+    assert judged(instance).outcome is Outcome.PASS
 
 
 def test_objects_that_are_no_documents_are_left_alone(tmp_path: Path) -> None:
