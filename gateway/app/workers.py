@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
@@ -24,11 +25,12 @@ from multiprocessing import forkserver
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from gateway.errors import Stopping
+from gateway.errors import EnvironmentFault, Stopping
 from gateway.observe import log, silence_libraries
 
 PR_SET_PDEATHSIG = 1
 LOADED_FIRST = ["gateway.app.tasks"]  # by the server, once
+SOCKET_BYTES, IN_TEMPORARY = 107, len("/pymp-12345678/listener-12345678")  # unix(7); where the server listens
 STALLED_S = 1800.0  # a pool in which nothing ends for this long hangs: its workers are killed
 
 P = ParamSpec("P")
@@ -76,9 +78,14 @@ class Workers:
     One dead worker breaks a pool for everybody who uses it. What was lost in it runs once more in a pool of its own:
     only who breaks that one as well is to blame, and gets BrokenProcessPool. With `memory_bytes` (0 = no limit) a call
     that needs more of it gets MemoryError, or BrokenProcessPool where a library cannot tell.
+
+    Raises EnvironmentFault where the path of temporary files is too long for a socket.
     """
 
     def __init__(self, count: int, *, memory_bytes: int = 0) -> None:
+        most = SOCKET_BYTES - IN_TEMPORARY
+        if len(os.fsencode(tempfile.gettempdir())) > most:
+            raise EnvironmentFault(f"TMPDIR is too long a path for a socket; set one of {most} characters at most")
         self.count = count
         self._memory_bytes = memory_bytes
         self._lock = threading.Lock()

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ import pytest
 
 from gateway.app import workers as workers_module
 from gateway.app.workers import Workers, settle
-from gateway.errors import Hold, Stopping
+from gateway.errors import EnvironmentFault, Hold, Stopping
 from gateway.process_settings import LEAST_WORKER_BYTES
 
 
@@ -258,3 +259,19 @@ def test_the_least_limit_leaves_room_for_codecs_and_learned_parts(limited: Worke
 
 def test_without_a_limit_there_is_none(workers: Workers) -> None:
     assert workers.run(resource.getrlimit, resource.RLIMIT_DATA) == resource.getrlimit(resource.RLIMIT_DATA)
+
+
+def test_a_path_of_temporary_files_that_no_socket_fits_under_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """unix(7): 107 bytes, of which 32 are the server's own."""
+    code = (
+        "from gateway.app.workers import Workers\nworkers = Workers(1)\nprint(workers.run(int, '7'))\nworkers.close()"
+    )
+    with tempfile.TemporaryDirectory() as short:
+        longest = Path(short) / ("x" * (75 - len(short) - 1))
+        longest.mkdir()
+        environment = {**os.environ, "TMPDIR": str(longest)}
+        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert ran.stdout == "7\n"
+        monkeypatch.setattr(tempfile, "tempdir", f"{longest}x")
+        with pytest.raises(EnvironmentFault, match="TMPDIR is too long"):
+            Workers(1)

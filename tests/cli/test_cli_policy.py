@@ -173,6 +173,9 @@ def test_a_policy_is_found_by_the_name_that_routes_and_check_use(
     for word in ("brain-study", "brain"):
         assert "Policy brain-study, digest" in command("policy", "explain", word, "--no-tags").out
     assert "did you mean brain-study?" in command("policy", "explain", "brain-studi").err
+    (policies / "draft.yaml").write_text("name: [half")  # of somebody else, who is not done
+    assert command("policy", "explain", "brain-study", "--no-tags").code == 0
+    assert command("policy", "explain", "draft").code == 2
     (policies / "brain-study.yaml").write_text(own.replace("name: brain-study", "name: other"))
     ran = command("policy", "explain", "brain-study")
     assert ran.code == 2
