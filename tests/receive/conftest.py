@@ -14,6 +14,7 @@ from gateway.pseudonyms import Keys
 from gateway.receive import Receiver
 from gateway.settings import Home, Settings
 from gateway.spool import Spool
+from tests.peers import wait_until
 from tests.receive.raw_peer import RawPeer
 
 
@@ -46,6 +47,11 @@ class Door:
 
     def associations(self, result: str) -> float:
         return self.value("deid_associations_total", result=result)
+
+    def ended(self, result: str, times: int = 1) -> bool:
+        """Wait until so many associations ended so: they are counted after the peer has its answer."""
+        wait_until(lambda: self.associations(result) >= times, seconds=20, what=f"{times} ended {result}")
+        return self.associations(result) == times
 
     def study_key(self, study_instance_uid: str) -> str:
         return self.keys.opaque("study", study_instance_uid)

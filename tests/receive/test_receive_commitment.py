@@ -89,7 +89,7 @@ def test_what_is_on_disk_is_committed_on_the_same_association(open_door: Open, c
     assert told(dataset) == ([ct.SOPInstanceUID], {"1.2.3.4": 0x0112})
     assert sender.store(ct) == 0  # the association goes on
     sender.association.release()
-    assert door.associations("released") == 1
+    assert door.ended("released")
 
 
 def test_what_is_no_request_is_refused_and_changes_nothing(open_door: Open, ct: pydicom.Dataset) -> None:

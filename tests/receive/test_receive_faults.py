@@ -43,14 +43,14 @@ class TestHalfAnObject:
         peer.send(struct.pack(">BxI4x", 7, 4))
         assert peer.closed()
         nothing_left(door)
-        wait_until(lambda: door.associations("aborted") == 1, seconds=5, what="counted")
+        assert door.ended("aborted")
 
     def test_a_lost_connection_leaves_nothing(self, door):
         peer = half_sent(door)
         peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
         peer.socket.close()
         nothing_left(door)
-        wait_until(lambda: door.associations("lost") == 1, seconds=5, what="counted")
+        assert door.ended("lost")
 
     def test_a_release_in_the_middle_leaves_nothing(self, door):
         peer = half_sent(door)
@@ -74,7 +74,7 @@ class TestHalfAnObject:
         assert peer.abort_reason() == (2, 0)
         assert peer.closed()
         nothing_left(door)
-        wait_until(lambda: door.associations("timed_out") == 1, seconds=5, what="the place is free")
+        assert door.ended("timed_out")
         with door.peer() as another:
             another.associate()
 
@@ -215,7 +215,7 @@ def test_what_nobody_foresaw_is_a_processing_failure_and_ends_the_association(do
         assert peer.store(dataset()) == 0x0110
         assert peer.abort_reason() == (2, 0)
     nothing_left(door)
-    wait_until(lambda: door.associations("failed") == 1, seconds=5, what="counted")
+    assert door.ended("failed")
     failures = "deid_unforeseen_failures_total"
     wait_until(lambda: door.value(failures, stage="receive") == 1, seconds=5, what="counted as unforeseen")
     monkeypatch.undo()
@@ -250,7 +250,7 @@ class TestStop:
             peer.socket.close()
         stopping.join(5)
         assert time.monotonic() - began < 3
-        assert door.associations("stopped") == 5
+        assert door.ended("stopped", 5)
 
     def test_a_store_that_does_not_end_is_cut_after_the_grace(self, door, monkeypatch):
         monkeypatch.setattr("gateway.receive.receiver.STOP_GRACE_S", 0.3)

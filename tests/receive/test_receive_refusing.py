@@ -58,7 +58,7 @@ def test_another_called_title_is_not_recognized(door):
     with door.peer() as peer:
         assert peer.rejection(called="SOMEBODY") == (1, 1, 7)
         assert peer.closed()
-    assert door.associations("rejected_called_ae") == 1
+    assert door.ended("rejected_called_ae")
 
 
 def test_a_foreign_application_context_is_not_supported(door):
@@ -92,10 +92,10 @@ def test_more_associations_than_places_are_refused_for_now(open_door):
         assert third.rejection() == (2, 3, 2)  # transient, presentation, local-limit-exceeded
         first.release()
         assert first.closed()
-        wait_until(lambda: door.associations("released") == 1, seconds=5, what="the place is free")
+        assert door.ended("released")
         with door.peer() as fourth:
             fourth.associate()
-    assert door.associations("rejected_too_many") == 1
+    assert door.ended("rejected_too_many")
 
 
 def test_one_sender_takes_no_more_places_than_it_may_and_leaves_the_rest_to_others(open_door):
@@ -105,10 +105,10 @@ def test_one_sender_takes_no_more_places_than_it_may_and_leaves_the_rest_to_othe
         assert second.rejection() == (2, 3, 2)
         other.associate(calling="CT")
         first.release()
-        wait_until(lambda: door.associations("released") == 1, seconds=5, what="the place is free")
+        assert door.ended("released")
         with door.peer() as again:
             again.associate()
-    wait_until(lambda: door.associations("rejected_too_many_of_peer") == 1, seconds=5, what="counted")
+    assert door.ended("rejected_too_many_of_peer")
 
 
 def test_while_too_many_studies_wait_associations_are_refused_and_those_that_are_open_go_on(open_door, monkeypatch):
@@ -129,7 +129,7 @@ def test_while_too_many_studies_wait_associations_are_refused_and_those_that_are
         monkeypatch.setattr(Database, "count_waiting", unanswered)
         with door.peer() as unsure:
             assert unsure.rejection() == (2, 3, 1)
-    wait_until(lambda: door.associations("rejected_behind") == 2, seconds=5, what="counted")
+    assert door.ended("rejected_behind", 2)
 
 
 def unanswered(_database: Database) -> int:
@@ -149,7 +149,7 @@ def test_below_the_watermark_associations_are_refused_and_stores_answered_a700(o
             assert late.rejection() == (2, 3, 2)
         free = 1000
         assert peer.store(dataset()) == 0x0000
-    assert door.associations("rejected_disk_full") == 1
+    assert door.ended("rejected_disk_full")
     assert door.value("deid_instances_received_total", result="out_of_resources") == 1
     assert door.parts() == []
 
@@ -236,7 +236,7 @@ class TestStrayConnections:
     def test_200_bare_connects_leave_no_thread_and_no_socket(self, door):
         for _ in range(200):
             RawPeer(door.port).socket.close()
-        wait_until(lambda: door.associations("no_request") == 200, seconds=10, what="all seen")
+        assert door.ended("no_request", 200)
         assert door.receiver._open == {}
         with door.peer() as peer:
             peer.associate()
@@ -255,7 +255,7 @@ class TestStrayConnections:
         idle = [RawPeer(door.port) for _ in range(1 + 64)]
         with door.peer() as peer:
             assert peer.closed()
-        assert door.associations("no_room") == 1
+        assert door.ended("no_room")
         for peer in idle:
             peer.socket.close()
 
@@ -276,4 +276,4 @@ def test_a_second_associate_request_is_unexpected(door):
         peer.associate([(CT, [ImplicitVRLittleEndian])])
         peer.send(associate_request())
         assert peer.abort_reason() == (2, 2)
-    wait_until(lambda: door.associations("aborted_protocol") == 1, seconds=5, what="counted")
+    assert door.ended("aborted_protocol")

@@ -198,4 +198,4 @@ def test_bytes_and_seconds_are_counted(door):
     assert door.value("deid_store_seconds_count") == 1
     door.receiver.stop()
     assert door.value("deid_open_associations") == 0
-    assert door.associations("released") == 1
+    assert door.ended("released")

@@ -42,10 +42,6 @@ def pacs(authority: Authority) -> Pair:
     return authority.issue("pacs", "127.0.0.1")
 
 
-def _until(holds: Callable[[], bool]) -> None:
-    peers.wait_until(holds, seconds=20, what="the receiver")
-
-
 def settings_of(ours: Pair, ca: Path | None = None, **more: object) -> dict[str, object]:
     made = {"dicom_tls_port": 0, "dicom_tls_certificate": ours.certificate, "dicom_tls_key": ours.key, **more}
     return made | ({"dicom_tls_ca": ca} if ca else {})
@@ -90,8 +86,8 @@ def test_a_sender_with_a_certificate_we_believe_is_stored_and_others_are_not(
     assert send(door.receiver.tls_port, ct, client(authority, old)) is None
     (kept,) = door.kept()
     assert pydicom.dcmread(kept).PixelData == ct.PixelData
-    _until(lambda: door.associations("no_tls") == 3)
-    assert door.associations("released") == 1
+    assert door.ended("no_tls", 3)
+    assert door.ended("released")
 
 
 @pytest.mark.peer
@@ -121,7 +117,7 @@ def test_a_peer_may_be_bound_to_its_certificate(
     door = open_door(**settings_of(ours, authority.file), allowed_peers=bound)
     other = authority.issue("other", "127.0.0.1")
     assert send(door.receiver.tls_port, ct, client(authority, other)) is None
-    assert door.associations("rejected_calling_ae") == 1
+    assert door.ended("rejected_calling_ae")
     assert send(door.receiver.tls_port, ct, client(authority, pacs)) == 0
     entity = AE("PACS")
     entity.add_requested_context(CTImageStorage)
@@ -201,7 +197,7 @@ def test_a_stalled_or_trickling_handshake_is_let_go(open_door: Open, ours: Pair)
                 link.sendall(b"\x01")
                 time.sleep(0.1)
     assert time.monotonic() - began < 8
-    _until(lambda: door.associations("no_tls") == 1)
+    assert door.ended("no_tls")
 
 
 def test_noise_on_the_tls_port_ends_and_the_next_sender_is_served(
@@ -228,9 +224,9 @@ def test_a_stop_ends_an_open_association_and_says_nothing_in_the_clear(
     began = time.monotonic()
     door.receiver.stop()
     assert time.monotonic() - began < 10
-    _until(lambda: not association.is_alive())
+    peers.wait_until(lambda: not association.is_alive(), seconds=20, what="it read what we sent")
     assert association.is_aborted  # it read our A-ABORT, so it came over TLS
-    assert door.associations("stopped") == 1
+    assert door.ended("stopped")
 
 
 # -- settings -----------------------------------------------------------------------------------------------------
