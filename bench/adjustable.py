@@ -29,13 +29,12 @@ from rich.table import Table
 from bench.adjustable_films import REAL, SEEDS, Setting, drawn, real
 from bench.adjustable_generated import resynthesised
 from bench.adjustable_measures import Attackers, Frozen
-from bench.adjustable_methods import Method, left, methods, networks_of
+from bench.adjustable_methods import LEVELS, Method, left, methods, networks_of
 from bench.adjustable_plot import curves, sheet
 from bench.adjustable_readers import Readers
 from bench.adjustable_summary import draws_file, key_of, rank1_of, summary
 from bench.encoders import DATA
 from models.cards import find_card
-from models.id_blocking import LEVELS
 from models.train.trained import Tick
 
 RESULTS = Path(__file__).parent / "results"

@@ -28,7 +28,8 @@ from bench.adjustable_rivals import (
 )
 from gateway.learn.opened import anonymiser_of
 from models.cards import SHIPPED
-from models.id_blocking import LEVELS, Blocking
+from models.id_blocking import LEVELS as PAPER_LEVELS
+from models.id_blocking import Blocking
 from models.reid_encoder import ReidEncoder, identity_map
 from models.resynthesis import AdjustableParts
 from models.resynthesis.deidentify import left_over
@@ -38,6 +39,7 @@ from models.train.reid_material import Material
 from models.train.reid_plan import AdjustablePlan, Line
 from models.train.trained import Options, Tick
 
+LEVELS = (*PAPER_LEVELS, 0.1)
 HELD_EVERY = 7  # of the people that a network learns on, to stop it early
 Release = Callable[[Tensor], Tensor]
 

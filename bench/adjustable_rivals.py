@@ -23,9 +23,9 @@ from models.resynthesis.deidentify import left_over
 from models.train.reid_material import Material
 from models.train.trained import Tick
 
-WEIGHTS = (0.03, 0.1, 0.3, 1.0)  # λ of the adversary
-SPREADS = (0.3, 0.7, 1.5, 3.0)  # of noise on latents, which have unit spread
-TIMES = (0.3, 0.6, 0.85, 0.97)  # of noise in the original's latent, image to image
+WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # λ of the adversary
+SPREADS = (0.3, 0.7, 1.5, 3.0, 6.0)  # of noise on latents, which have unit spread
+TIMES = (0.3, 0.6, 0.85, 0.93, 0.97)  # of noise in the original's latent, image to image
 LIKENESS = 0.1  # Privacy-Net's share of likeness: without any, its pictures are no films
 IDENTITY = 64
 TOGETHER = 48
@@ -38,7 +38,7 @@ def _step(into: int, out: int, stride: int = 1) -> nn.Sequential:
 class Adversarial(nn.Module):
     """(b, 1, side, side), 0 to 1, and λ -> (b, 1, side, side), 0 to 1, through 16 x 16 places without a way around."""
 
-    def __init__(self, findings: int, width: int = 32) -> None:
+    def __init__(self, findings: int, width: int = 64) -> None:
         super().__init__()
         w = width
         self.body = nn.Sequential(

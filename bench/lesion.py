@@ -3,19 +3,19 @@
     make bench NAME=lesion
     python -m bench.lesion --people 8 --tested 4 --learners 4 --judged 3 --steps 40 --updates 9 --voxel 6 --side 40 \\
         --smoke
-    python -m bench.lesion --card lesion-brain-coarse-1 --tested 20 --learners 24 --judged 16 --updates 300 \\
-        --seeds 2 --voxel 3
+    python -m bench.lesion --card lesion-brain-coarse-1 --tested 400 --learners 24 --judged 30 --updates 600 --voxel 3
 
 Parts, each kept in the result file and not done again unless --anew: `card` (trained, or that of --card, with what it
 remembers), `vae` (SSIM, PSNR, MSE; the paper's SSIM is 0.982), `released` (seam, coherence, lesion), `anonymity` (rate
 at 3.68 dB, with the paper's baselines; the paper's rate is 0.86), `linkage` (rank-1 and D_sys of frozen and adaptive
 attackers before and after: whole, background, lesion and head mask apart), `segmentation` and `classification` by what
-they were trained on (`lesion_utility`), `seconds` (a volume at 1, 4, 20 steps), `summary` (the figures by which the
-anonymiser is judged, their targets, and whether they are met). Writes results/lesion.json and results/lesion.png; with
---smoke nothing there, because so little training means nothing.
+they were trained on (`lesion_utility`), `seconds` (a volume at 1, 4, 20 steps). The figures by which the anonymiser is
+judged, their targets and whether they are met stand beside the parts. Writes results/lesion.json and
+results/lesion.png; with --smoke nothing there, because so little training means nothing.
 
-Three groups of people, nobody in two: `tested` (two visits; who is found), `learners` (segmentation and adaptive
-attackers learn on them) and `judged` (real, on whom segmentation and classification are judged).
+Four groups of people, nobody in two: `tested` (two visits; who is found), `auxiliary` (adaptive attackers learn on two
+visits and what was released of one), `learners` (segmentation and classification learn on them) and `judged` (real, on
+whom these are judged).
 Not here: degraded masks, several cards.
 """
 
@@ -53,7 +53,7 @@ from models.train.lesion_material import visits_of
 from models.train.trained import Options
 
 RESULTS = Path(__file__).parent / "results"
-TRAIN_SEED, TEST_SEED, LEARN_SEED, JUDGE_SEED = 611, 612, 613, 614  # other people
+TRAIN_SEED, TEST_SEED, LEARN_SEED, JUDGE_SEED, AUXILIARY_SEED = 611, 612, 613, 614, 615  # other people
 TUMOURS = {"HGG": 0.5, "LGG": 0.5}
 console = Console()
 
@@ -70,6 +70,7 @@ class Budget:
     mode: str
     difficulty: str
     sequences: str
+    auxiliary: int
     learners: int
     judged: int
     updates: int  # of each network that is trained on what was released
@@ -119,7 +120,13 @@ def trained(budget: Budget, keep: Path) -> dict[str, Any]:
 def shipped(budget: Budget) -> dict[str, Any]:
     """The metrics of the card of --card. Nobody whom it was trained on may be tested."""
     card, folder = find_card(budget.card)
-    for count, seed in ((budget.tested, TEST_SEED), (budget.learners, LEARN_SEED), (budget.judged, JUDGE_SEED)):
+    groups = {
+        TEST_SEED: budget.tested,
+        AUXILIARY_SEED: budget.auxiliary,
+        LEARN_SEED: budget.learners,
+        JUDGE_SEED: budget.judged,
+    }
+    for seed, count in groups.items():
         cohort = budget.cohort(count, 1, seed)
         if read_people(card, folder) & {people_hash(cohort.name, subject) for subject in cohort.subjects}:
             raise SystemExit(f"{budget.card} was trained on people that are tested here")
@@ -153,23 +160,18 @@ def utility_parts(
     return {f"{name}, {arm}": partial(of, task, arm) for name, task in tasks.items() for arm in ARMS}
 
 
-def attacked(
-    budget: Budget, released: list[Released], learners: list[Released], sequences: tuple[str, ...]
-) -> dict[str, Any]:
-    """The linkage; adaptive attackers see another visit of each learner too."""
-    subjects = {one.subject for one in learners}
-    seen = visits_of([budget.cohort(budget.learners, 2, LEARN_SEED)])[1::2]
-    others = [one.study(sequences[:1]) for one in seen if one.subject in subjects]
+def attacked(budget: Budget, released: list[Released], auxiliary: list[Released]) -> dict[str, Any]:
+    """The linkage; adaptive attackers see another visit of each of the auxiliary people too."""
     with Progress(console=console) as progress:
         bar = progress.add_task("attackers", total=len(VIEWS) * len(attackers(budget.voxel)))
-        return linkage(released, learners, others, lambda: progress.advance(bar))
+        return linkage(released, auxiliary, [one.earlier for one in auxiliary], lambda: progress.advance(bar))
 
 
 def shown(result: dict[str, Any]) -> None:
-    """Every part as a table of names and figures."""
-    for part, figures in result.items():
-        if part == "budget":
-            continue
+    """Every part as a table of names and figures, and the figures beside the parts in one of their own."""
+    parts = {name: one for name, one in result.items() if isinstance(one, dict) and name not in ("budget", "baselines")}
+    beside = {name: one for name, one in result.items() if not isinstance(one, dict)}
+    for part, figures in (parts | {"figures": beside}).items():
         table = Table("figure", "value", title=f"{part} (synthetic)")
         for name, value in figures.items():
             table.add_row(name, json.dumps(value) if isinstance(value, dict) else str(value))
@@ -186,7 +188,8 @@ def main() -> None:
     parser.add_argument("--mode", default="exact", choices=("exact", "latent", "regularise", "style"))
     parser.add_argument("--difficulty", default="medium", choices=("easy", "medium", "hard"))
     parser.add_argument("--sequences", default="T1,T1c,T2,FLAIR")
-    parser.add_argument("--learners", type=int, default=60, help="others, whose releases are learned on")
+    parser.add_argument("--auxiliary", type=int, default=120, help="others, whom adaptive attackers learn on")
+    parser.add_argument("--learners", type=int, default=60, help="others, whose releases tasks are learned on")
     parser.add_argument("--judged", type=int, default=60, help="others, real, on whom what was learned is judged")
     parser.add_argument("--updates", type=int, default=400, help="of each network that is trained on releases")
     parser.add_argument("--seeds", type=int, default=3, help="of each of these trainings")
@@ -224,11 +227,14 @@ def main() -> None:
     part("released", lambda: released_figures(released, budget.tested))
     part("anonymity", lambda: anonymity_rates(released))
     part("seconds", lambda: seconds_by_steps(parts, released[0].study))
+    if "linkage" not in result:
+        auxiliary = release_all(parts, domain, budget.cohort(budget.auxiliary, 2, AUXILIARY_SEED), how, folder, console)
+        part("linkage", lambda: attacked(budget, released, auxiliary))
     learners = release_all(parts, domain, budget.cohort(budget.learners, 1, LEARN_SEED), how, folder, console)
-    part("linkage", lambda: attacked(budget, released, learners, parts.sequences))
     for name, make in utility_parts(budget, learners, parts.sequences).items():
         part(name, make)
-    part("summary", lambda: summary(result, released))
+    result |= summary(result, released)
+    path.write_text(json.dumps(result, indent=1) + "\n")
     contact_sheet(released, target / "lesion.png")
     shown(result)
 

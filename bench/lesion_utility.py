@@ -2,7 +2,8 @@
 
 Four trainings, each with as many updates: on all real people, on half of them, on that half beside the anonymised
 other half, and on everybody anonymised. Judged on real people whom no training saw. Networks are small: a U-Net of
-three levels, and a ResNet-18 an eighth as wide (paper: a ResNet-18). Slices are axial, all sequences as channels.
+three levels, and a ResNet-18 an eighth as wide (paper: a ResNet-18). Slices are axial, all sequences as channels; the
+grade is read from a window around the lesion, varied in pose and in each sequence's contrast while it is learned.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ PAPER_MIOU = {"real": 0.7301, "half_real": 0.614, "mixed": 0.66, "anonymised": 0
 PAPER_ACCURACY = {"real": 0.9925, "anonymised": 0.9575}
 BATCH, RATE = 16, 2e-3
 STEP = 4  # rows and columns are filled up to a multiple of this, for the U-Net
+WINDOW = 32  # pixels a side, around the lesion's centre
 SHOWN = 0.005  # of a slice's pixels: with less lesion it says nothing of the grade
 
 
@@ -98,7 +100,7 @@ def classification(
     learned: Slices, judged: Slices, updates: int, seeds: int, tick: Callable[[], None]
 ) -> dict[str, Any]:
     """Accuracy of the grade on slices that show a lesion: by person (the mean of his slices decides) and by slice."""
-    learned, judged = (one.of(one.lesion.float().mean((1, 2)) > SHOWN) for one in (learned, judged))
+    learned, judged = around_lesion(learned), around_lesion(judged)
     people, slices = [], []
     for seed in range(seeds):
         network = fitted(_resnet, learned, updates, seed, _grade, tick)
@@ -118,6 +120,18 @@ def classification(
         "people judged": len(judged.person.unique()),
         **_size(learned),
     }
+
+
+def around_lesion(slices: Slices) -> Slices:
+    """Of slices that show enough of it, the window of WINDOW pixels a side; zeros where it leaves the slice."""
+    shown = slices.of(slices.lesion.float().mean((1, 2)) > SHOWN)
+    windows: list[tuple[Tensor, Tensor]] = []
+    for x, lesion in zip(shown.x, shown.lesion, strict=True):
+        row, column = (int(one) + WINDOW // 2 for one in torch.nonzero(lesion).float().mean(0))
+        cut = (slice(row, row + WINDOW), slice(column, column + WINDOW))
+        windows.append(tuple(functional.pad(one, (WINDOW,) * 4)[(..., *cut)] for one in (x, lesion)))  # type: ignore[arg-type]
+    x, lesion = (torch.stack(one) for one in zip(*windows, strict=True))
+    return Slices(x, lesion, shown.grade, shown.person)
 
 
 def fitted(
@@ -163,7 +177,18 @@ def _unet(channels: int) -> nn.Module:
 
 
 def _resnet(channels: int) -> nn.Module:
-    return ResNet("basic", [2, 2, 2, 2], [8, 16, 32, 64], 2, channels, conv1_t_size=3, num_classes=len(KINDS))
+    return ResNet(
+        "basic",
+        [2, 2, 2, 2],
+        [8, 16, 32, 64],
+        2,
+        channels,
+        conv1_t_size=3,
+        conv1_t_stride=1,
+        no_max_pool=True,
+        num_classes=len(KINDS),
+        norm=("group", {"num_groups": 4}),
+    )
 
 
 def _overlap(network: nn.Module, batch: Slices) -> Tensor:
@@ -173,7 +198,13 @@ def _overlap(network: nn.Module, batch: Slices) -> Tensor:
 
 
 def _grade(network: nn.Module, batch: Slices) -> Tensor:
-    return functional.cross_entropy(network(batch.x.float()), batch.grade)
+    x = batch.x.float()
+    turned, upside_down, mirrored = (torch.rand(3) < 0.5).tolist()
+    x = x.transpose(2, 3) if turned else x
+    x = x.flip(2) if upside_down else x
+    x = x.flip(3) if mirrored else x
+    gain, offset = torch.randn(2, *x.shape[:2], 1, 1)
+    return functional.cross_entropy(network(x * torch.exp(0.25 * gain) + 0.08 * offset), batch.grade)
 
 
 def _mean(found: Sequence[float]) -> float:

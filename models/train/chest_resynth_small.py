@@ -27,11 +27,6 @@ PLAN = AdjustablePlan(
     rate=1.5e-3,
     reid_rate=3e-4,
     takes=Strength(rotate=4.0, scale=0.05, shift=0.03, warp=0.005, gamma=0.3, contrast=0.2, noise=0.08, blur=0.2),
-    # The paper's price of the mask's bits and a weak opponent, as the card that ships was trained: its mask takes one
-    # channel of 32, which `AdjustablePlan` would refuse.
-    confuse=20.0,
-    price=1.0,
-    density=(0.02, 0.98),
 )
 LIMITS = (
     "Shows that the whole path works, no more: 64 pixels a side, drawn people, and a training of minutes. Its pictures "

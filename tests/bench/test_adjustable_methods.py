@@ -7,12 +7,11 @@ from pathlib import Path
 import torch
 
 from bench.adjustable_films import Films, Setting, outline_of
-from bench.adjustable_methods import methods, networks_of, parted
+from bench.adjustable_methods import LEVELS, methods, networks_of, parted
 from bench.adjustable_readers import HOGS, Readers, linear_of
 from bench.adjustable_reports import slots_of
 from bench.adjustable_summary import OTHERS, OURS
 from models.cohorts import synthetic_chest
-from models.id_blocking import LEVELS
 from models.train.reid_material import gathered, known_findings
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import bench.lesion_utility
 from bench.lesion_linkage import linked
 from bench.lesion_released import Released
-from bench.lesion_utility import Slices, arm_of, classification, mean_iou, segmentation
+from bench.lesion_utility import WINDOW, Slices, arm_of, around_lesion, classification, mean_iou, segmentation
 from models.lesion_anonymiser import LesionStudy
 
 SHAPE = (3, 16, 16)
@@ -81,6 +81,15 @@ def test_people_are_judged_by_the_mean_of_the_slices_that_show_a_lesion(monkeypa
     told = classification(judged, judged, 1, 1, lambda: None)
     assert told["by slice"] == round(10 / 11, 4)
     assert (told["accuracy"], told["people judged"], told["slices learned"]) == (0.75, 4, 11)
+
+
+def test_the_window_lies_around_the_lesion_and_is_filled_with_zeros() -> None:
+    slices = squares(2, torch.Generator().manual_seed(0))
+    cut = around_lesion(slices)
+    assert cut.x.shape == (6, 1, WINDOW, WINDOW)
+    assert [int(one) for one in torch.nonzero(cut.lesion[0]).amin(0)] == [14, 14]  # 6 of 32 pixels, in the middle
+    assert torch.equal(cut.x[0, 0][cut.lesion[0]], slices.x[0, 0][slices.lesion[0]])
+    assert float(cut.x[:, :, :8].abs().sum()) == 0
 
 
 def test_a_probe_that_is_its_original_is_found_and_one_that_is_nobody_is_not() -> None:
