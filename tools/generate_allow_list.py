@@ -86,6 +86,27 @@ def listed_words() -> dict[str, set[str]]:
     return kinds
 
 
+def phrases() -> set[str]:
+    """Terms that stay whole: those of `phrases.txt`, and names of physicians with what they gave their name to."""
+    found = set(sections(VOCABULARY / "phrases.txt")["phrase"])
+    eponyms = sections(VOCABULARY / "eponyms.txt")
+    for name in eponyms["alone"]:
+        found |= {name, f"{name}s", f"{name}'s"}
+    for line in eponyms["with"]:
+        names, nouns = line.split(":")
+        found |= {
+            f"{name}{ending} {noun}" for name in names.split() for ending in ("", "s", "'s") for noun in nouns.split()
+        }
+    for line in eponyms["before"]:
+        leading, names = line.split(":")
+        for lead in re.findall(r"\S+ of|\S+", leading):
+            found |= {f"{lead} {name}" for name in names.split()}
+    for line in eponyms["compound"]:
+        names, nouns = line.split(":")
+        found |= {f"{name}{joint}{noun}" for name in names.split() for joint in ("", " ") for noun in nouns.split()}
+    return found
+
+
 def standard_words(excluded: frozenset[str]) -> set[str]:
     """Folded words of PS3.6 names, and capitalised words of the anatomy and modality concepts."""
     names = [name for _, _, name, _, _ in DicomDictionary.values()]
@@ -133,7 +154,7 @@ def written() -> str:
             row.append(word)
         if row:
             lines.append(f"{kind},{' '.join(row)}")
-    lines += [f"phrase,{phrase}" for phrase in sorted(sections(VOCABULARY / "phrases.txt")["phrase"])]
+    lines += [f"phrase,{phrase}" for phrase in sorted(phrases())]
     return "\n".join(lines) + "\n"
 
 

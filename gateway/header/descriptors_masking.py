@@ -31,6 +31,7 @@ from gateway.header.descriptors_own_spans import own_spans
 from gateway.header.descriptors_patterns import forms_in
 from gateway.header.descriptors_people import people_in
 from gateway.header.descriptors_signatures import own_initials
+from gateway.header.descriptors_terms import kept_terms
 from gateway.header.descriptors_tokens import Span, Token, tokens_of
 from gateway.header.descriptors_words import UNITS, Words
 
@@ -73,7 +74,7 @@ class Masked:
 
 def _unknown_in(text: str, tokens: Sequence[Token], words: Words) -> Iterable[Span]:
     strange = [index for index, token in enumerate(tokens) if not words.stays(token.text)]
-    safe = [match.span() for match in words.phrases.finditer(text)] if strange else []
+    safe = kept_terms(text, tokens, strange, words)
     for index in strange:
         token = tokens[index]
         if any(start <= token.start and token.end <= end for start, end in safe):

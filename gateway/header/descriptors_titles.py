@@ -33,6 +33,7 @@ from gateway.header.descriptors_signatures import (
     initials_of_whom,
     is_initial,
 )
+from gateway.header.descriptors_terms import term_at
 from gateway.header.descriptors_tokens import Span, Token
 from gateway.header.descriptors_words import SHORT_LETTERS, Words
 
@@ -53,6 +54,8 @@ def named_by_context(
         if _is_title(text, token) and not _is_behind_a_name(text, tokens, index, masked):
             yield from _behind_title(text, tokens, index, masked, words)
         elif folded in AUTHORED:
+            if folded in PARTICLES and term_at(text, tokens, index, words):  # von Hippel-Lindau
+                continue
             yield from initials_of_author(text, tokens, index + 1, words)
             yield from _named_behind(text, tokens, index + 1, masked, words, surely=True)
         elif _is_listed(text, tokens, index, words):

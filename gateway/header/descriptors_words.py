@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from gateway.header.descriptors_folding import fold, is_ideographic, spellings
-from gateway.header.descriptors_initials import by_initial
-from gateway.header.descriptors_tokens import Token
+from gateway.header.descriptors_tokens import Token, tokens_of
 from gateway.policy.standard import FOLDER, read_dated
 
 KNOWN_KINDS = ("core", "join", "word", "generic")
@@ -78,7 +78,7 @@ _VOWELS = re.compile(r"[aeiouyäöüàáâãåæèéêëìíîïòóôõøùúû
 
 
 class Words:
-    """The allow-list together with a site's own words. `phrases` matches terms that stay whole."""
+    """The allow-list together with a site's own words. `phrases`: terms that stay whole, by their first word."""
 
     def __init__(self, site: Iterable[str] = ()) -> None:
         by_kind = _shipped()
@@ -254,11 +254,14 @@ def _shipped() -> dict[str, frozenset[str]]:
 
 
 @cache
-def _phrases() -> re.Pattern[str]:
-    rows = read_dated(FOLDER / "descriptor_words.csv")[1]
-    listed = sorted((row["words"] for row in rows if row["kind"] == "phrase"), key=len, reverse=True)
-    spaced = (re.escape(phrase).replace(r"\ ", r"[\s_-]+") for phrase in listed)
-    return re.compile(rf"(?<![^\W_])(?:{by_initial(spaced)})(?![^\W_])", re.IGNORECASE)
+def _phrases() -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Folded words of every phrase by its first one; the longest come first."""
+    found: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for row in read_dated(FOLDER / "descriptor_words.csv")[1]:
+        if row["kind"] == "phrase":
+            first, *others = (fold(token.text) for token in tokens_of(row["words"]))
+            found[first].add(tuple(others))
+    return {first: tuple(sorted(some, key=lambda one: (-len(one), one))) for first, some in found.items()}
 
 
 @lru_cache(maxsize=16)
