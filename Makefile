@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(STAMP)
-	$(PIP) install -c constraints.txt -e '.[dev,learn,bench]'
+	$(PIP) install -c constraints.txt -e '.[dev,learn,bench,dp]'
 	@$(HEADLESS)
 	@touch $@
 

@@ -34,7 +34,7 @@ from models.train.reid_material import gathered
 from models.train.reid_plan import Line
 from models.train.trained import Options
 
-WEIGHTS = {"opponent": {}, "literal": {"confuse": 0.0, "price": 1.0}}  # instead of the plan's own
+WEIGHTS = {"opponent": {}, "literal": {"confuse": 0.0, "price": 1.0, "useful": 0.0}}  # instead of the plan's own
 console = Console()
 
 

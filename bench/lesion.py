@@ -16,7 +16,7 @@ results/lesion.png; with --smoke nothing there, because so little training means
 Four groups of people, nobody in two: `tested` (two visits; who is found), `auxiliary` (adaptive attackers learn on two
 visits and what was released of one), `learners` (segmentation and classification learn on them) and `judged` (real, on
 whom these are judged).
-Not here: degraded masks, several cards.
+Not here: degraded masks (`lesion_masks`), several cards.
 """
 
 from __future__ import annotations

@@ -15,10 +15,15 @@ from gateway.learn.training import write_trained
 from gateway.pixels.stage import Instance
 from models.cards import CardFolder
 from models.train.lesion import train_lesion
+from models.train.lesion_segment import SegmentPlan, train_segmenter
 from models.train.trained import Options
 from tests.lesion_studies import PLAN, cohort
 
 CARD = "tiny-lesion-1"
+MASK_CARD = "tiny-segment-1"
+MASK_PLAN = SegmentPlan(
+    voxel_mm=(10.0, 8.0, 8.0), side=32, widths=(8.0, 16.0), steps=120, batch=8, rate=5e-3, evaluate_every=40
+)
 STRUCTURES = "1.2.840.10008.5.1.4.1.1.481.3"
 
 
@@ -26,6 +31,14 @@ def write_card(folder: Path) -> Path:
     """A tiny card into `folder`, by the training that users run."""
     torch.set_num_threads(1)
     trained = train_lesion(CARD, PLAN, [cohort(10)], Options(seed=1), lambda *_: None)
+    write_trained(trained, [], CardFolder.flat(folder), lambda *_: None)
+    return folder
+
+
+def write_mask_card(folder: Path) -> Path:
+    """A tiny card that marks the ball of these heads, into `folder`, by the training that users run."""
+    torch.set_num_threads(1)
+    trained = train_segmenter(MASK_CARD, MASK_PLAN, [cohort(30)], Options(seed=1), lambda *_: None)
     write_trained(trained, [], CardFolder.flat(folder), lambda *_: None)
     return folder
 

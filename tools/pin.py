@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAD = """\
 # Every dependency of deid-gateway and of its extras, pinned; what `make setup` and the Dockerfile install with.
 # Made by `make pin`, which runs
-#     python -m pip install --dry-run --ignore-installed --report - '.[audit,bench,cluster,dev,fuzz,learn]'
+#     python -m pip install --dry-run --ignore-installed --report - '.[audit,bench,cluster,dev,dp,fuzz,learn]'
 # pyproject.toml has the ranges that a change here must stay in.
 """
 
@@ -25,7 +25,7 @@ HEAD = """\
 def resolved() -> dict[str, str]:
     """Name → version of all that pip would install for us, without us."""
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
-    command += ["--disable-pip-version-check", "--report", "-", f"{ROOT}[audit,bench,cluster,dev,fuzz,learn]"]
+    command += ["--disable-pip-version-check", "--report", "-", f"{ROOT}[audit,bench,cluster,dev,dp,fuzz,learn]"]
     report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout)
     found = {entry["metadata"]["name"]: entry["metadata"]["version"] for entry in report["install"]}
     # PEP 503 names; without the local part, so that "2.13.0+cpu" pins every build of 2.13.0.

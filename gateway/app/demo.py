@@ -1,4 +1,5 @@
 """`demo`: a gateway with embedded defaults and a local archive on loopback, and real studies sent to it over DICOM.
+Then two releases of drawn films, of which one is blocked and one is cleared (`demo_releases`).
 
 The studies are pydicom's bundled test files, so nothing here is anybody's secret and values may be shown. The path is
 the one that production takes: receiver, engine, header, gate, C-STORE. Only the PACS and the archive are the demo's.
@@ -10,10 +11,10 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -25,6 +26,7 @@ from pydicom.uid import UID
 from pynetdicom import AE, AllStoragePresentationContexts, evt
 from pynetdicom.presentation import build_context
 
+from gateway.app.demo_releases import AE_TITLE, DemoRelease, add_film_policies, film_studies, releases_of
 from gateway.app.serve import Gateway
 from gateway.database import JobRow
 from gateway.errors import EnvironmentFault, UsageError
@@ -63,7 +65,7 @@ DASHBOARD = (
 )
 PACS = "PACS"
 ARCHIVE = "ARCHIVE"
-LIMIT_S = 75.0
+LIMIT_S = 300.0  # a guard against waiting for ever: quiet machines take 15 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class DemoReport:
     metrics: tuple[str, ...]
     archived: int
     seconds: float
+    releases: tuple[DemoRelease, ...] = ()
 
 
 @contextmanager
@@ -112,10 +115,10 @@ def local_archive(folder: Path) -> Iterator[int]:
         server.shutdown()
 
 
-def send_study(paths: Sequence[Path], port: int) -> bool:
+def send_study(paths: Sequence[Path], port: int, calling: str = PACS) -> bool:
     """What a PACS does: one association for a study. True when every object was answered with success."""
     datasets = [pydicom.dcmread(path) for path in paths]
-    pacs = AE(ae_title=PACS)
+    pacs = AE(ae_title=calling)
     wanted = {(str(ds.SOPClassUID), str(ds.file_meta.TransferSyntaxUID)) for ds in datasets}
     pacs.requested_contexts = [build_context(*pair) for pair in sorted(wanted)]
     association = pacs.associate("127.0.0.1", port, ae_title="DEID")
@@ -128,7 +131,7 @@ def send_study(paths: Sequence[Path], port: int) -> bool:
         association.release()
 
 
-def _send_all(studies: Sequence[Sequence[Path]], port: int) -> list[str]:
+def _send_all(studies: Sequence[Sequence[Path]], port: int, calling: str = PACS) -> list[str]:
     """Send every study; returns the first file of each that was not taken.
 
     On a thread of its own: Ctrl-C then waits for the association that is under way. Cut off in the middle of one,
@@ -136,7 +139,7 @@ def _send_all(studies: Sequence[Sequence[Path]], port: int) -> list[str]:
     """
     pacs = ThreadPoolExecutor(1, thread_name_prefix="pacs")
     try:
-        answers = [pacs.submit(send_study, paths, port) for paths in studies]
+        answers = [pacs.submit(send_study, paths, port, calling) for paths in studies]
         return [paths[0].name for paths, answer in zip(studies, answers, strict=True) if not answer.result()]
     finally:
         pacs.shutdown(wait=True, cancel_futures=True)
@@ -148,6 +151,7 @@ def demo_policies(folder: Path, archive_port: int) -> Path:
     text = yaml.safe_load((folder / "destinations.yaml").read_text("utf-8"))
     text["research-archive"] = f"dicom://{ARCHIVE}@127.0.0.1:{archive_port}"
     (folder / "destinations.yaml").write_text(yaml.safe_dump(text), "utf-8")
+    add_film_policies(folder, "research-archive")
     return folder
 
 
@@ -163,13 +167,26 @@ def unconfigured() -> Iterator[None]:
         os.environ.update(theirs)
 
 
-def perform(root: Path, studies: Sequence[Sequence[str]] = STUDIES) -> DemoReport:
-    """Run the demo in `root`, with pydicom's test files. Raises EnvironmentFault when they do not end in time."""
+def perform(
+    root: Path,
+    studies: Sequence[Sequence[str]] = STUDIES,
+    *,
+    releases: bool = True,
+    tick: Callable[[str], None] = lambda _said: None,
+) -> DemoReport:
+    """Run the demo in `root`, with pydicom's test files, and with drawn films if `releases` are asked for; `tick` is
+    told what is waited for. Raises EnvironmentFault when they do not end in time.
+    """
     with unconfigured():
-        return _perform(root, [[TEST_FILES / name for name in study] for study in studies])
+        return _perform(root, [[TEST_FILES / name for name in study] for study in studies], releases, tick)
 
 
-def _perform(root: Path, studies: Sequence[Sequence[Path]]) -> DemoReport:
+def _perform(
+    root: Path,
+    studies: Sequence[Sequence[Path]],
+    releases: bool,  # noqa: FBT001
+    tick: Callable[[str], None],
+) -> DemoReport:
     began = time.monotonic()
     home = Home(root / "home")
     home.create()
@@ -179,7 +196,7 @@ def _perform(root: Path, studies: Sequence[Sequence[Path]]) -> DemoReport:
             policies=demo_policies(root / "policies", archive_port),
             dicom_port=0,
             http_port=0,
-            allowed_peers=(f"{PACS}@127.0.0.1",),
+            allowed_peers=(f"{PACS}@127.0.0.1", f"{AE_TITLE}@127.0.0.1"),
             quiet_s=1.5,
             poll_s=0.25,
             min_free_bytes=1 << 26,
@@ -196,7 +213,7 @@ def _perform(root: Path, studies: Sequence[Sequence[Path]]) -> DemoReport:
                         f"the studies did not end within {LIMIT_S:.0f} s; see {root / 'gateway.log'}"
                     )
                 time.sleep(0.1)
-            return DemoReport(
+            report = DemoReport(
                 root=root,
                 studies=tuple(_ended(gateway, paths) for paths in studies),
                 excerpt=_excerpt(gateway, studies[0][0], root / "archive"),
@@ -204,6 +221,13 @@ def _perform(root: Path, studies: Sequence[Sequence[Path]]) -> DemoReport:
                 archived=len(list((root / "archive").glob("*.dcm"))),
                 seconds=time.monotonic() - began,
             )
+            if not releases:
+                return report
+            films = film_studies(root / "films")
+            if _send_all(films, gateway.receiver.port, AE_TITLE):
+                raise EnvironmentFault(f"the gateway did not take every film; see {root / 'gateway.log'}")
+            found = releases_of(gateway, tick)
+            return replace(report, releases=found, seconds=time.monotonic() - began)
         finally:
             gateway.stop()
 

@@ -23,7 +23,6 @@ from gateway.observe import log, origin
 
 RECONCILE_S = 30.0
 RETENTION_S = 3600.0
-NIGHT_S = 24 * 3600.0
 STALLED_S = 30.0  # silent for this long is not healthy
 OUTAGE_S = 120.0  # after an outage of the database the engine still sleeps for up to 90 s before it asks again
 
@@ -47,7 +46,6 @@ class Poller:
         self._moved_at = self._succeeded_at = self._reconciled_at = time.monotonic()
         self._handed_on = 0  # serial of the last intent that became a leg
         self._retained_hour = 0
-        self._closed_night = 0
 
     def start(self) -> None:
         self._moved_at = self._succeeded_at = self._reconciled_at = time.monotonic()
@@ -128,7 +126,7 @@ class Poller:
             return False
         if not self._leading:
             log("leading")
-            self._handed_on = self._retained_hour = self._closed_night = 0
+            self._handed_on = self._retained_hour = 0
             self._taking_over = True
             try:
                 with self._pause.working():
@@ -158,11 +156,8 @@ class Poller:
             self._move_on()
 
     def _close_releases(self) -> None:
-        night = int(time.time() // NIGHT_S)
-        if night != self._closed_night:
-            for leg in Closing(self._parts).close_tonight(time.time()):
-                self._engine.enqueue(leg)
-            self._closed_night = night
+        for leg in Closing(self._parts).close_due(time.time()):
+            self._engine.enqueue(leg)
 
     def _retain(self) -> None:
         hour = int(time.time() // RETENTION_S)

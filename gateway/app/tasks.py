@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 import pydicom
 
 from gateway.app.policy.loaded import restore
-from gateway.app.release.references import MODELS, References, read_members
+from gateway.app.release.references import MODELS, References, facts_key, read_members
 from gateway.app.workers import settle
 from gateway.database import MemberRow
 from gateway.durable import PART, publish, sync_file
 from gateway.errors import Drop, Hold
-from gateway.gate import Judgement, Pair, ReleaseJudgement, clear_by_review, folders_of, judge, judge_release
+from gateway.gate import Judgement, Pair, ReleaseJudgement, clear_by_review, folders_of, judge, judge_release, labelled
 from gateway.header import STAGE_VERSION, scrub_file
 from gateway.pixels import Instance, Work, drawn, run_stage
 from gateway.policy import Policy
@@ -140,7 +141,8 @@ def judge_members(
     """The gate on a release. Raises Hold, and EnvironmentFault for a damaged reference."""
     members = read_members(home, master, current, before)
     folders = folders_of(home / MODELS)
-    return judge_release(members, policy=policy_of(snapshot), looks=looks, seed=seed, folders=folders)
+    judgement = judge_release(members, policy=policy_of(snapshot), looks=looks, seed=seed, folders=folders)
+    return replace(judgement, strata=labelled(judgement.strata, facts_key(master)))
 
 
 def clear_reviewed_job(

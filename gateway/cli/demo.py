@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +17,7 @@ from gateway.study import State
 
 if TYPE_CHECKING:
     from gateway.app.demo import DemoReport, DemoStudy
+    from gateway.app.demo_releases import DemoRelease
 
 WIDE = 120  # columns from which every fact has its own
 WAITING = "a gateway and an archive on loopback; real studies go through over DICOM"
@@ -28,9 +31,14 @@ def demo(
             help="Where to leave the files. Default: a new folder under the temporary one.",
         ),
     ] = None,
+    releases: Annotated[
+        bool,
+        typer.Option("--releases/--no-releases", help="Then two releases of drawn films: a minute or two more."),
+    ] = True,
     json: JsonOption = False,
 ) -> int:
-    """Gateway and archive on loopback, real studies in, a table of what became of each. Ends by itself.
+    """Gateway and archive on loopback, real studies in, a table of what became of each, and two releases of drawn
+    films: one is blocked, one cleared. Ends by itself.
 
     Uses none of your settings and touches nothing but its own folder.
     """
@@ -40,8 +48,8 @@ def demo(
     root = new_root(keep)
     with open(root / "gateway.log", "w", encoding="utf-8") as log_file:
         start_logging(log_file)
-        with nullcontext() if json else errors.status(WAITING):
-            report = perform(root)
+        with nullcontext() if json else errors.status(WAITING) as waiting:
+            report = perform(root, releases=releases, tick=waiting.update if waiting else lambda _said: None)
     if json:
         say_json(_document(report))
     else:
@@ -67,6 +75,7 @@ def _document(report: DemoReport) -> dict[str, object]:
         "header": [{"attribute": word, "before": before, "after": after} for word, before, after in report.excerpt],
         "metrics": list(report.metrics),
         "archived": report.archived,
+        "releases": [asdict(release) for release in report.releases],
         "seconds": round(report.seconds, 1),
         "root": str(report.root),
     }
@@ -94,6 +103,7 @@ def _show(report: DemoReport) -> None:
     say("\nWhat a dashboard would show (from /metrics)", "bold")
     for line in report.metrics:
         say(f"  {line}")
+    _show_releases(report.releases)
     sent = sum(study.state == State.SENT for study in report.studies)
     say(f"\n{sent} studies sent, {len(report.studies) - sent} held, {report.archived} objects in the archive, "
         f"{report.seconds:.0f} s; nothing is left running.")  # fmt: skip
@@ -103,6 +113,22 @@ def _show(report: DemoReport) -> None:
     say(f"policies: {report.root / 'policies'}")
     say(f"log:      {report.root / 'gateway.log'}")
     say(f"further:  {program()} held list --home {home}")
+
+
+def _show_releases(releases: Sequence[DemoRelease]) -> None:
+    if not releases:
+        return
+    columns = ["release", "films", "people", "check", "at most", "limit", "verdict"]
+    rows: list[tuple[object, ...]] = []
+    for release in releases:
+        for number, score in enumerate(release.scores):
+            begin = ("", "", "") if number else (release.name, release.done, release.people)
+            rows.append(
+                (*begin, score.check, f"{score.upper:.2f}", f"{score.limit:g}", "" if number else release.state)
+            )
+    say("")
+    table("Releases of drawn films (synthetic)", columns, rows)
+    say("at most: the worst attacker's upper bound; D_sys beyond chance for linkability, share found first for rank1")
 
 
 def program() -> str:

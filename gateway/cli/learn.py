@@ -96,7 +96,7 @@ def fundus(
     difficulty: Flat = 0.5,
     size: Size = 512,
 ) -> int:
-    """Photographs of the retina (OP, grey) with disc, vessels and findings."""
+    """Photographs of the retina (OP, in colour) with disc, vessels and findings."""
     from models.cohorts import synthetic_fundus
 
     cohort = synthetic_fundus(people, sessions, seed, difficulty=difficulty, size=size)

@@ -48,22 +48,32 @@ def list_releases(home: HomeOption = None, json: JsonOption = False) -> int:
 
 @app.command()
 def show(name: NameArgument, home: HomeOption = None, json: JsonOption = False) -> int:
-    """One release: its state, and every figure with its bound, its limit, and over how many people."""
+    """One release: its state, every figure with its bound, its limit, and over how many people; the worst groups."""
+    from gateway.app.release.dossier import strata_of_last
+    from gateway.app.release.report_strata import COLUMNS, row_of, worst_of
+
     database = _database(home)
     try:
         release = _known(database, name)
         row = _row(database, release)
     finally:
         database.close()
+    strata = strata_of_last(made_home(home), name)
     if json:
-        say_json({**row, "policy_digest": release.policy_digest, "scores": release.figures})
+        say_json({**row, "policy_digest": release.policy_digest, "scores": release.figures, "strata": strata})
         return 0
     facts = [(word, value) for word, value in row.items() if value != ""]
     table("Release", ["", ""], facts)
     if release.figures:
-        columns = ["check", "card", "attack", "over", "estimate", "at most", "limit", "people", ""]
+        columns = ["check", "card", "attack", "view", "over", "estimate", "at most", "limit", "people", ""]
         table("Leak scores", columns, [_figure(figure) for figure in release.figures])
         say("over: this release by itself, or with everything that the policy released before (all)")
+        if any(figure["view"] != "whole" for figure in release.figures):
+            says = "whole is what the release risks; background and lesion are each by itself, cut out by its mask"
+            say(f"view: {says}")
+    if strata:
+        table("In whom most are found", list(COLUMNS), [row_of(one) for one in worst_of(strata)])
+        say("of each attribute the worst group; nothing is decided by it. All groups: --json, or the report")
     explain_reasons([release.reason])
     return 0
 
@@ -168,7 +178,7 @@ def _figure(figure: dict[str, Any]) -> list[str]:
         return "-" if value is None else f"{value:.3f}"
 
     verdict = figure["note"] or ("" if figure["upper"] is None else _verdict(figure))
-    words = [figure[name] or "-" for name in ("check", "card", "attack", "scope")]
+    words = [figure[name] or "-" for name in ("check", "card", "attack", "view", "scope")]
     return [*words, number("estimate"), number("upper"), f"{figure['limit']:g}", str(figure["people"]), verdict]
 
 

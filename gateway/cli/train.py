@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -11,6 +11,10 @@ from rich.text import Text
 
 from gateway.cli.homes import HomeOption, named_home
 from gateway.cli.output import errors, say
+from gateway.errors import UsageError
+
+if TYPE_CHECKING:
+    from models.train.trained import Privacy
 
 Cohorts = Annotated[
     list[str],
@@ -31,6 +35,12 @@ Start = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Decides every random draw.")]
 Share = Annotated[float, typer.Option(help="Of the people that are trained on; on the others it is judged.")]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(metavar="EPSILON", help="Differential privacy of each patient trained on (DP-SGD); needs opacus."),
+]
+Delta = Annotated[float | None, typer.Option(help="Its delta, below one over the number of people. Without: 1e-5.")]
+Clip = Annotated[float | None, typer.Option(help="Norm that one patient's gradient is clipped to. Without: 1.")]
 
 
 class Tenths:
@@ -54,6 +64,9 @@ def train(
     seed: Seed = 0,
     share: Share = 0.6,
     start: Start = "",
+    dp_epsilon: Epsilon = None,
+    dp_delta: Delta = None,
+    dp_clip: Clip = None,
     home: HomeOption = None,
 ) -> int:
     """Train a card on these people. Interrupted, it goes on where it was when started again with the same options.
@@ -88,6 +101,25 @@ def train(
             keep=out,
             start=start,
             folders=card_folders(named_home(home)),
+            privacy=_privacy(dp_epsilon, dp_delta, dp_clip),
         )
     say(f"{run.path}: judged on {run.held_out} people that it was not trained on")
+    if run.card.privacy is not None:
+        said = run.card.privacy
+        say(f"each of {said.people} patients: epsilon {said.epsilon:.3g} at delta {said.delta:g}")
+        say(f"{out}: checkpoints hold the key of the noise; remove them before anybody else gets the folder")
     return 0
+
+
+def _privacy(epsilon: float | None, delta: float | None, clip: float | None) -> Privacy | None:
+    """Raises UsageError."""
+    if epsilon is None:
+        if delta is not None or clip is not None:
+            raise UsageError("--dp-delta and --dp-clip go with --dp-epsilon")
+        return None
+    from models.train.trained import Privacy
+
+    try:
+        return Privacy(epsilon, 1e-5 if delta is None else delta, 1.0 if clip is None else clip)
+    except ValueError as error:
+        raise UsageError(str(error)) from None

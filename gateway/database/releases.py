@@ -56,8 +56,9 @@ class ReleaseRow:
 
     @property
     def figures(self) -> list[dict[str, Any]]:
+        """The scores; those of before there were views are of whole images."""
         found: list[dict[str, Any]] = json.loads(self.scores or "[]")
-        return found
+        return [{"view": "whole", **figure} for figure in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,14 @@ LESION_REASONS = (
     Reason(
         "lesion_mask_empty",
         _H,
-        "what draws the lesion of this study marks no voxel, and nothing says that there is none",
-        "look at the segmentation; send a right one, or reject",
+        "what draws or marks the lesion of this study marks no voxel, and nothing says that there is none",
+        "look at the images and the segmentation; send a right one, or reject",
+    ),
+    Reason(
+        "lesion_mask_uncertain",
+        _H,
+        "nothing draws the lesion, and the card that marks it is not certain of what it found",
+        "draw the lesion and send the segmentation into the study, then rerun; or reject",
     ),
     Reason(
         "lesion_mask_unusable",

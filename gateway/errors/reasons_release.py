@@ -32,6 +32,13 @@ RELEASE_REASONS: tuple[Reason, ...] = (
         "name a card that knows the modality, drop what none knows, then rerun; or reject",
     ),
     Reason(
+        "lesion_undrawn",
+        _H,
+        "the lesion is judged by itself, and no mask that leaves shows where it lies on the images",
+        "send a segmentation or contours drawn on these images into the study, then rerun; or a policy that judges "
+        "whole images only",
+    ),
+    Reason(
         "too_few_people",
         _H,
         "a figure over people needs more of them than this release has",

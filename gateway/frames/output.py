@@ -65,19 +65,21 @@ def replace_frames(
     changes: Changes,
     *,
     transfer_syntax: str | None = None,
+    photometric: str = "",
 ) -> None:
-    """Write `source` with other stored values, one array for each frame, shaped and coloured as `EncodedImage.stored`.
+    """Write `source` with other stored values, one array for each frame, shaped and coloured as `EncodedImage.stored`;
+    `photometric` says so when frames that are written native have another colour space.
 
     Without `transfer_syntax` that of the source stays where it can be lossless, else explicit VR little endian.
     Raises Hold (transcoding_failed and those of `open`), OSError, and ValueError for frames of another shape, number
-    or range.
+    or range, or another colour space in compressed frames.
     """
     with EncodedImage.open(source) as image, replacing(target, source) as file:
         syntax = image.source.syntax if transfer_syntax is None else syntax_of(transfer_syntax)
         if syntax.codec is Codec.JPEG:
             syntax = SYNTAXES[EXPLICIT_LITTLE]
         checked = _checked(frames, layout_of_pixels(image))
-        place_frames(file, image, checked, syntax, changes.also({}, EXTREMES))
+        place_frames(file, image, checked, syntax, changes.also({}, EXTREMES), photometric)
 
 
 def transcode(source: Path, target: Path, transfer_syntax: str, changes: Changes) -> None:

@@ -32,11 +32,19 @@ def layout_of_pixels(image: EncodedImage) -> Layout:
 
 
 def place_frames(
-    file: BinaryIO, image: EncodedImage, frames: Iterable[Array], syntax: TransferSyntax, changes: Changes
+    file: BinaryIO,
+    image: EncodedImage,
+    frames: Iterable[Array],
+    syntax: TransferSyntax,
+    changes: Changes,
+    photometric: str = "",
 ) -> None:
-    """Every frame written anew under `syntax`, from stored values."""
+    """Every frame written anew under `syntax`, from stored values; native ones may come as another `photometric`."""
     layout = layout_of_pixels(image)
+    if photometric and syntax.encapsulated:
+        raise ValueError("only native frames change their colour space")
     if not syntax.encapsulated:
+        layout = replace(layout, photometric=photometric or layout.photometric)
         layout = full_chroma(replace(layout, planar=layout.planar if image.spans is None else 0))
         changes = changes.also(true_of(image, syntax, layout))
         write_object(file, image.source, changes, _native(image, frames, layout, syntax), syntax=syntax)

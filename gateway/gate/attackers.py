@@ -135,10 +135,10 @@ def card_faults(names: Iterable[str], policy: Policy, folders: Folders) -> list[
 
 
 def _people_of_stage(parameters: Any, folders: Folders) -> frozenset[str]:
-    name = getattr(parameters, "card", "")
-    if not isinstance(name, str) or not name:
-        return frozenset()
-    return read_people(*find_card(name, folders))
+    """Of every card that the stage works with: it names one as `card`, or several as `cards`."""
+    names = getattr(parameters, "cards", (getattr(parameters, "card", ""),))
+    known = [read_people(*find_card(name, folders)) for name in names if isinstance(name, str) and name]
+    return frozenset().union(*known)
 
 
 @dataclass(frozen=True, slots=True)

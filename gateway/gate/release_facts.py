@@ -38,10 +38,6 @@ class Facts:
 
 def facts_of(pairs: Sequence[Pair], policy: Policy, key: bytes) -> Facts:
     """Raises Hold("gate_failed") for a header that cannot be read."""
-
-    def hashed(name: str, value: str) -> str:
-        return hmac.new(key, f"{name}\0{value}".encode(), hashlib.sha256).hexdigest()[:24]
-
     originals, candidates = [], []
     for pair in pairs:
         with judging(pair.name):
@@ -52,16 +48,21 @@ def facts_of(pairs: Sequence[Pair], policy: Policy, key: bytes) -> Facts:
     for name, read in _BY_ATTRIBUTE.items():
         found = {value for values in originals if (value := read(values))}
         if len(found) == 1:
-            attributes[name] = hashed(name, found.pop())
+            attributes[name] = hashed(key, name, found.pop())
     kept: dict[str, set[str]] = {}
     for values in candidates:
         for keyword, value in values.items():
             kept.setdefault(keyword, set()).add(value)
     return Facts(
-        hashed("session", dates.pop()) if len(dates) == 1 else "",
+        hashed(key, "session", dates.pop()) if len(dates) == 1 else "",
         attributes,
-        {keyword: hashed(keyword, "|".join(sorted(found))) for keyword, found in sorted(kept.items())},
+        {keyword: hashed(key, keyword, "|".join(sorted(found))) for keyword, found in sorted(kept.items())},
     )
+
+
+def hashed(key: bytes, name: str, value: str) -> str:
+    """24 hex characters: equal for equal values of one name, and nothing else."""
+    return hmac.new(key, f"{name}\0{value}".encode(), hashlib.sha256).hexdigest()[:24]
 
 
 def _values(path: object, keywords: set[str] | frozenset[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from gateway.gate.release_isolation import ReleaseIsolation
 from gateway.gate.release_linkability import ReleaseLinkability
 from gateway.gate.release_rank1 import ReleaseRank1
 from gateway.gate.release_sample import Member, ReleaseSample, ReleaseVerdict, Score
+from gateway.gate.release_strata import Stratum, strata_of
 from gateway.policy import Policy
 from gateway.study import Outcome
 from models.cards import CardError
@@ -46,13 +47,15 @@ RELEASE_CHECKS: dict[str, type] = {
 class ReleaseJudgement:
     """What the gate says of a release. `reason` and `at` are "" exactly when it passes.
 
-    `stronger_may_help` is true when nothing stands against the release but what a stronger level can change.
+    `stronger_may_help` is true when nothing stands against the release but what a stronger level can change. `strata`
+    say in which groups of people the attackers find most; they decide nothing.
     """
 
     verdicts: tuple[ReleaseVerdict, ...]
     reason: str = ""
     at: str = ""
     stronger_may_help: bool = False
+    strata: tuple[Stratum, ...] = ()
 
     @property
     def passes(self) -> bool:
@@ -90,11 +93,12 @@ def judge_release(
         return ReleaseJudgement((), "no_identity_evidence", "a card is gone")
     sample = ReleaseSample(_chosen(members, seed), looks, seed, metrics, **effort)
     verdicts = tuple(check.judge(sample, policy) for check in _checks(policy))
+    strata = strata_of(sample, policy)
     failed = next((verdict for verdict in verdicts if verdict.outcome is not Outcome.PASS), None)
     if failed is not None:
         helps = all(_eased(verdict, policy) for verdict in verdicts)
-        return ReleaseJudgement(verdicts, failed.reason, failed.at, helps)
-    return ReleaseJudgement(verdicts)
+        return ReleaseJudgement(verdicts, failed.reason, failed.at, helps, strata)
+    return ReleaseJudgement(verdicts, strata=strata)
 
 
 def _eased(verdict: ReleaseVerdict, policy: Policy) -> bool:

@@ -9,7 +9,8 @@ is exact, nothing is drawn but which study stands for a person who has several. 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import comb
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from gateway.gate.release_sample import (
     MIN_PEOPLE,
     RELEASE,
     SAME_SCAN,
+    WHOLE,
     ReleaseSample,
     ReleaseVerdict,
     Score,
@@ -32,7 +34,8 @@ from gateway.gate.release_sample import (
     spent,
 )
 from gateway.gate.release_verdict import TO_COME, TOO_FEW, VOID, concluded
-from gateway.policy import Policy
+from gateway.gate.release_views import ViewLimits, in_view, undrawn
+from gateway.policy import CAME_LATER, Policy
 
 NAME = "rank1"
 DRAWS = 20  # of which study stands for a person
@@ -44,6 +47,7 @@ class ReleaseRank1:
     """`max_upper`: rank-1 in a gallery of `gallery` people may be this at most, as an upper bound at `confidence`.
 
     Without `cards` all attackers of the policy's release checks. One mate: with more, the figure would be another one.
+    `views`: limits for the background and the lesion by themselves.
     """
 
     max_upper: float
@@ -51,6 +55,7 @@ class ReleaseRank1:
     gallery: int = 50
     mates: int = 1
     confidence: float = 0.95
+    views: ViewLimits = field(default=ViewLimits(), metadata=CAME_LATER)
 
     judges: ClassVar[frozenset[str]] = frozenset({IDENTITY})
     LEVELS_HELP: ClassVar[bool] = True
@@ -60,39 +65,55 @@ class ReleaseRank1:
             raise ValueError("a gallery needs two people and more")
         if self.mates != 1:
             raise ValueError("mates is 1: rank-1 is standardised on one original a person")
-        if not 1 / self.gallery < self.max_upper < 1:
-            raise ValueError("max_upper lies above chance (1 / gallery) and below 1")
+        if not all(1 / self.gallery < limit < 1 for _, limit in self._limits):
+            raise ValueError("max_upper and limits of views lie above chance (1 / gallery) and below 1")
         if not 0.5 <= self.confidence < 1:
             raise ValueError("confidence lies between 0.5 and 1")
+
+    @property
+    def further_views(self) -> tuple[tuple[str, float], ...]:
+        """(view, limit) beside the whole image."""
+        return self.views.named
+
+    @property
+    def _limits(self) -> tuple[tuple[str, float], ...]:
+        return (WHOLE, self.max_upper), *self.further_views
 
     def judge(self, sample: ReleaseSample, policy: Policy) -> ReleaseVerdict:
         cards = cards_in(policy, self.cards)
         return concluded(NAME, cards, list(self._scores(sample, cards)))
 
     def _scores(self, sample: ReleaseSample, cards: tuple[str, ...]) -> Iterator[Score]:
+        for view, limit in self._limits:
+            yield from undrawn(NAME, sample, cards, view, limit)
+            for scope in sample.scopes:
+                alpha = sample.alpha(scope, self.confidence)
+                for card, metric, scored in by_card(sample, cards, scope, view):
+                    for attack in ATTACKS:
+                        base = Score(NAME, scope, limit, card, attack, metric, view=view)
+                        yield self._one(sample, base, scored, alpha)
+
+    def _one(self, sample: ReleaseSample, base: Score, scored: Scored, alpha: float) -> Score:
+        """The figure that `base` names."""
         from gateway.evidence import upper_share
 
-        for scope in sample.scopes:
-            for card, metric, scored in by_card(sample, cards, scope):
-                for attack in ATTACKS:
-                    generator = sample.stream(NAME, scope, card, metric, attack)
-                    share = found_share(scored, scored.released, attack, self.gallery, generator)
-                    base = Score(NAME, scope, self.max_upper, card, attack, metric, people=len(share))
-                    alpha = sample.alpha(scope, self.confidence)
-                    own = attack == SAME_SCAN and scope == RELEASE
-                    if own and len(share) < max(MIN_PEOPLE, self.gallery):
-                        yield replace(base, note=TOO_FEW)
-                        continue
-                    if not own and self._chance(len(share), alpha) < FURTHER_CHANCE:
-                        yield replace(base, note=TO_COME)
-                        continue
-                    works = found_share(scored, scored.untouched, attack, self.gallery, generator).mean()
-                    yield replace(
-                        base,
-                        estimate=float(share.mean()),
-                        upper=upper_share(float(share.sum()), len(share), 1 - alpha),
-                        note="" if works * self.gallery > WORKS_OVER_CHANCE else VOID,
-                    )
+        attack = base.attack
+        of_view = () if base.view == WHOLE else (base.view,)
+        generator = sample.stream(NAME, base.scope, base.card, base.metric, attack, *of_view)
+        share = found_share(scored, scored.released, attack, self.gallery, generator)
+        base = replace(base, people=len(share))
+        own = attack == SAME_SCAN and base.scope == RELEASE
+        if own and len(share) < max(MIN_PEOPLE, self.gallery):
+            return replace(base, note=TOO_FEW)
+        if not own and self._chance(len(share), alpha, base.limit) < FURTHER_CHANCE:
+            return replace(base, note=TO_COME)
+        works = found_share(scored, scored.untouched, attack, self.gallery, generator).mean()
+        return replace(
+            base,
+            estimate=float(share.mean()),
+            upper=upper_share(float(share.sum()), len(share), 1 - alpha),
+            note="" if works * self.gallery > WORKS_OVER_CHANCE else VOID,
+        )
 
     def misfits(self, policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
         """Why this check cannot work in this policy, with hints."""
@@ -101,18 +122,17 @@ class ReleaseRank1:
             yield "no release check names a card, so nobody attacks", "name cards here or under linkability"
         yield from card_faults(self.cards, policy, folders)
         if policy.release is not None:
+            people, alpha = policy.release.min_subjects, spent(1 - self.confidence, policy.looks)
+            for view, limit in self._limits:
+                chance = partial(self._chance, alpha=alpha, limit=limit)
+                if chance(people) < LEAST_CHANCE:
+                    yield people_needed(in_view(NAME, view), people, chance)
 
-            def chance(count: int) -> float:
-                return self._chance(count, spent(1 - self.confidence, policy.looks))
-
-            if chance(policy.release.min_subjects) < LEAST_CHANCE:
-                yield people_needed(NAME, policy.release.min_subjects, chance)
-
-    def _chance(self, people: int, alpha: float) -> float:
-        """That so many people pass if nothing leaks."""
+    def _chance(self, people: int, alpha: float, limit: float) -> float:
+        """That so many people pass a limit if nothing leaks."""
         if people < max(MIN_PEOPLE, self.gallery):
             return 0.0
-        return rank1_chance(people, self.max_upper, self.gallery, alpha)
+        return rank1_chance(people, limit, self.gallery, alpha)
 
     def modalities(self, policy: Policy, folders: Folders) -> frozenset[str]:
         """What it can judge; empty when that is not known."""

@@ -20,6 +20,7 @@ Ints = NDArray[np.int64]
 
 SAME_SCAN, OTHER_VISIT = "same_scan", "other_visit"
 ATTACKS = (SAME_SCAN, OTHER_VISIT)
+WHOLE, BACKGROUND, LESION = "whole", "background", "lesion"  # of an image, see `lesion_views`
 RELEASE, ALL = "release", "all"  # this release by itself; with everything that the policy released before
 MIN_PEOPLE = 50  # below it a release is "no evidence" (facts of the audit, 4.4)
 MOST_PAIRS = 200_000  # non-mated pairs that are scored; more say nothing new and cost memory
@@ -30,7 +31,9 @@ class Member:
     """One study of a release. `person` and `session` are keyed names; studies of one day are one session.
 
     `kept` holds the attributes that leave and `attributes` those that an attacker may infer, each value as a keyed
-    hash. `embedded` maps a card to (originals, released), each (views, dimensions) in one order.
+    hash. `embedded` maps a card to (originals, released), each (views, dimensions) in one order; `parts` maps
+    background and lesion to the same of these, where the policy has them judged apart; `lesion` holds attributes of the
+    lesion that leaves, as `kept` does.
     """
 
     person: str
@@ -39,11 +42,19 @@ class Member:
     kept: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
     embedded: Mapping[str, tuple[Pixels, Pixels]] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, tuple[Pixels, Pixels]]] = field(default_factory=dict)
+    lesion: Mapping[str, str] = field(default_factory=dict)
+
+    def seen(self, view: str) -> Mapping[str, tuple[Pixels, Pixels]]:
+        """By card, in one view."""
+        return self.embedded if view == WHOLE else self.parts.get(view, {})
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One figure of a release. `upper` bounds `estimate` one-sidedly; `note` is "" or why it is no evidence."""
+    """One figure of a release. `upper` bounds `estimate` one-sidedly; `note` is "" or why it is no evidence. `view`
+    says of what: the whole image, its background or its lesion.
+    """
 
     check: str
     scope: str
@@ -55,6 +66,7 @@ class Score:
     upper: float = float("nan")
     people: int = 0
     note: str = ""
+    view: str = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +157,14 @@ def numbered(labels: Sequence[str]) -> Ints:
     return np.unique(np.asarray(labels, str), return_inverse=True)[1].astype(np.int64)
 
 
-def known_to(members: Sequence[Member], card: str) -> tuple[Member, ...]:
+def known_to(members: Sequence[Member], card: str, view: str = WHOLE) -> tuple[Member, ...]:
     """The members that have an image in this card's domain."""
-    return tuple(member for member in members if card in member.embedded)
+    return tuple(member for member in members if card in member.seen(view))
 
 
-def score(members: Sequence[Member], card: str, metric: str) -> Scored:
+def score(members: Sequence[Member], card: str, metric: str, view: str = WHOLE) -> Scored:
     """Study against study: the nearest pair of their images counts, so that one untouched image gives a study away."""
-    originals, released = zip(*(member.embedded[card] for member in members), strict=True)
+    originals, released = zip(*(member.seen(view)[card] for member in members), strict=True)
     starts = np.cumsum([0, *(len(rows) for rows in originals)])[:-1]
     gallery, probes = np.concatenate(originals), np.concatenate(released)
     return Scored(
@@ -172,9 +184,11 @@ def _nearest(probes: Pixels, gallery: Pixels, starts: Any, metric: str) -> Pixel
     return np.asarray(np.maximum.reduceat(np.maximum.reduceat(similar, starts, 0), starts, 1), np.float32)
 
 
-def by_card(sample: ReleaseSample, cards: Sequence[str], scope: str) -> Iterator[tuple[str, str, Scored]]:
-    """(card, metric, scores) of every attacker in a scope."""
+def by_card(
+    sample: ReleaseSample, cards: Sequence[str], scope: str, view: str = WHOLE
+) -> Iterator[tuple[str, str, Scored]]:
+    """(card, metric, scores) of every attacker in a scope, by what it sees in one view."""
     for card in cards:
-        members = known_to(sample.of(scope), card)
+        members = known_to(sample.of(scope), card, view)
         for metric in sample.metrics[card] if members else ():
-            yield card, metric, score(members, card, metric)
+            yield card, metric, score(members, card, metric, view)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from gateway.gate.release_sample import RELEASE, ReleaseVerdict, Score
+from gateway.gate.release_views import UNDRAWN, in_view
 from gateway.study import Outcome
 
 TOO_FEW, VOID, UNSEEN = "too_few_people", "attacker_void", "no_identity_evidence"
@@ -19,16 +20,21 @@ def concluded(check: str, cards: Sequence[str], scores: Sequence[Score]) -> Rele
     """
     if not any(score.scope == RELEASE for score in scores):
         return ReleaseVerdict(check, Outcome.HOLD, UNSEEN, f"{check}: none of {', '.join(cards) or 'no card'} judged")
+    undrawn = next((score for score in scores if score.note == UNDRAWN), None)
+    if undrawn is not None:
+        at = f"{in_view(check, undrawn.view)} by {undrawn.card}, people without a mask: {undrawn.people}"
+        return ReleaseVerdict(check, Outcome.HOLD, UNDRAWN, at, tuple(scores))
     few = next((score for score in scores if score.note == TOO_FEW), None)
     if few is not None:
-        at = f"{check} by {few.card}: {few.people} people" if few.card else f"{check}: {few.people} people"
+        name = in_view(check, few.view)
+        at = f"{name} by {few.card}: {few.people} people" if few.card else f"{name}: {few.people} people"
         return ReleaseVerdict(check, Outcome.HOLD, TOO_FEW, at, tuple(scores))
-    kinds = dict.fromkeys((one.card, one.attack, one.scope) for one in scores if one.note != TO_COME)
+    kinds = dict.fromkeys((one.card, one.attack, one.scope, one.view) for one in scores if one.note != TO_COME)
     worst: list[Score] = []
     for kind in kinds:
-        live = [score for score in scores if (score.card, score.attack, score.scope) == kind and not score.note]
+        live = [one for one in scores if (one.card, one.attack, one.scope, one.view) == kind and not one.note]
         if not live:
-            at = f"{check} by {kind[0]}, {kind[1]}: it does not find the untouched originals either"
+            at = f"{in_view(check, kind[3])} by {kind[0]}, {kind[1]}: it does not find the untouched originals either"
             return ReleaseVerdict(check, Outcome.HOLD, VOID, at, tuple(scores))
         worst.append(max(live, key=_by_how_much))
     failed = max(worst, key=_by_how_much)
@@ -47,6 +53,6 @@ def told(score: Score) -> str:
     attack = f", {score.attack}" if score.attack else ""
     scope = "" if score.scope == "release" else ", with all releases before"
     return (
-        f"{score.check}{by}{attack}{scope}: at most {score.upper:.3f}, limit {score.limit:g} "
+        f"{in_view(score.check, score.view)}{by}{attack}{scope}: at most {score.upper:.3f}, limit {score.limit:g} "
         f"(estimate {score.estimate:.3f}, {score.people} people)"
     )

@@ -33,6 +33,7 @@ from gateway.gate.reading import Pair, judging, signatures
 from gateway.gate.walk import Leaf
 from gateway.policy import Policy
 from gateway.volumes import Stack, read
+from gateway.volumes.reading import Stored
 from models.cards import Card, CardError
 
 if TYPE_CHECKING:
@@ -224,11 +225,17 @@ def scaled(values: NDArray[np.generic]) -> Pixels:
 
 
 def axial(stack: Stack, side: Side) -> tuple[Pixels, tuple[float, float, float]]:
+    """`turned`, its values from 0 to 1."""
+    array, spacing = turned(stack, side)
+    return np.ascontiguousarray(scaled(array)), spacing
+
+
+def turned(stack: Stack, stored: Stored) -> tuple[Pixels, tuple[float, float, float]]:
     """(slices from feet to head, rows from front to back, columns from right to left), and the spacing along each.
 
     Axes are permuted and turned to the nearest, never interpolated. LPS: x grows to the left, y to the back, z up.
     """
-    volume = read(stack, side, FINEST_MM)
+    volume = read(stack, stored, FINEST_MM)
     along = volume.affine[:3, :3] / np.linalg.norm(volume.affine[:3, :3], axis=0)  # columns: column, row, slice index
     index_axes = (2, 1, 0)  # of the array, for the affine's columns
     left = list(range(3))
@@ -241,4 +248,4 @@ def axial(stack: Stack, side: Side) -> tuple[Pixels, tuple[float, float, float]]
     array = np.transpose(volume.values, [index_axes[axis] for axis in order])
     array = np.flip(array, tuple(number for number, turn in enumerate(turned) if turn))
     spacing = [float(volume.spacing_mm[axis]) for axis in order]
-    return np.ascontiguousarray(scaled(array)), (spacing[0], spacing[1], spacing[2])
+    return array, (spacing[0], spacing[1], spacing[2])

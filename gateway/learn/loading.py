@@ -65,11 +65,12 @@ class StackOf:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One frame by itself: (rows, columns)."""
+    """One frame by itself: (rows, columns). `colour`: of three samples."""
 
     frame: Frame
     spacing_mm: tuple[float, ...] | None
     modality: str
+    colour: bool = False
 
     def load(self) -> Pixels:
         """(rows, columns), 0 to 1, larger is brighter; colour becomes grey (ITU-R 601). Raises Hold."""
@@ -85,6 +86,11 @@ class Picture:
             plain = slope == 1 and intercept == 0
             found = _scaled(values.astype(np.float32), self.modality, image.bits_stored, plain=plain)
             return np.float32(1) - found if image.photometric == "MONOCHROME1" else found
+
+    def load_colour(self) -> Pixels:
+        """(rows, columns, 3), red, green, blue, 0 to 1, of a picture of three samples. Raises Hold."""
+        with EncodedImage.open(self.frame.path) as image:
+            return np.asarray(image.shown(self.frame.frame), np.float32) / np.float32(255)
 
 
 def _scaled(values: Pixels, modality: str, bits: int, *, plain: bool) -> Pixels:

@@ -80,7 +80,9 @@ def film_of(head: Dataset, scan: Scan, image: Pixels) -> Dataset:
 
 
 def photograph_of(head: Dataset, scan: Scan, image: Pixels) -> Dataset:
-    """An ophthalmic photograph of 8 bits, grey (PS3.3 A.41); of an eye that nobody names a secondary capture (A.8)."""
+    """An ophthalmic photograph of 8 bits (PS3.3 A.41), in colour (RGB, by pixel) where the image is; of an eye that
+    nobody names a secondary capture (A.8).
+    """
     one = copy.deepcopy(head)
     one.Modality, one.ImageType, one.SeriesDescription = "OP", ["ORIGINAL", "PRIMARY"], "fundus"
     one.SOPInstanceUID, one.InstanceNumber = f"{head.SeriesInstanceUID}.1", 1
@@ -91,7 +93,10 @@ def photograph_of(head: Dataset, scan: Scan, image: Pixels) -> Dataset:
         _ophthalmic(one, side)
     if scan.spacing_mm is not None:
         one.PixelSpacing = [decimal(value) for value in scan.spacing_mm]
-    pixel_module(one, 8, *image.shape)
+    pixel_module(one, 8, *image.shape[:2])
+    if image.ndim == 3:
+        one.SamplesPerPixel, one.PhotometricInterpretation, one.PlanarConfiguration = 3, "RGB", 0
+        one.pop("PresentationLUTShape", None)  # of grey alone (PS3.3 C.8.17.5)
     data = _stored(image, 255).astype(np.uint8).tobytes()
     one.PixelData = data + b"\0" * (len(data) % 2)
     return one

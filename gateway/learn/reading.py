@@ -119,6 +119,7 @@ def _scans(
             spacing_mm=source.spacing_mm,
             attributes=attributes,
             masks={label: mask for path, dataset in about.items() for label, mask in mask_of(path, dataset, source)},
+            load_colour=source.load_colour if isinstance(source, Picture) and source.colour else None,
         )
 
     for number, stack in enumerate(stacks):
@@ -130,9 +131,9 @@ def _scans(
         one = objects[stray.instance]
         frame = Frame(one.path, stray.frame, str(one.dataset.get("SOPInstanceUID", "")))
         alone = len(objects) == 1 and one.frames == 1
-        yield scan(
-            uid if alone else f"{uid}#{stray.instance}.{stray.frame}", Picture(frame, _pixel_mm(one.dataset), modality)
-        )
+        colour = one.dataset.get("SamplesPerPixel") == 3
+        picture = Picture(frame, _pixel_mm(one.dataset), modality, colour)
+        yield scan(uid if alone else f"{uid}#{stray.instance}.{stray.frame}", picture)
 
 
 def _stack(stack: Stack, objects: list[_Object], modality: str) -> StackOf:

@@ -40,7 +40,8 @@ def released(
     """Pixels are made here and kept in memory. `level` None leaves pictures as they are, and leaves out those that the
     card's domain does not take.
 
-    Raises ValueError for a volume.
+    What comes back is grey: attackers look at that. Raises ValueError for a volume, or for a scan without colour where
+    the card makes colour.
     """
     import torch
 
@@ -50,9 +51,7 @@ def released(
     what = "originals" if level is None else f"level {level:g}: pictures made"
     for done, scan in enumerate(cohort):
         tick(what, done, len(cohort))
-        pixels = np.asarray(scan.load(), np.float32)
-        if pixels.ndim != 2:
-            raise ValueError(f"{scan.name} is no picture: the anonymiser makes pictures only")
+        pixels = _pixels(scan, parts.channels)
         looked = looked_at(parts, domain, torch.from_numpy(pixels.astype(np.float64)))
         if level is None and domain.limits.outside(looked.statistics):
             outside += 1
@@ -61,10 +60,11 @@ def released(
             values = torch.from_numpy(pixels)
         else:
             drawn = hashlib.sha256(f"{seed}/{cohort.name}/{scan.name}/{level:.6f}".encode()).digest()
-            new = made_anew(parts, looked, level, seeded(parts, int.from_bytes(drawn[:7], "big")))
+            side = scan.attributes.get("eye", "")[:1].upper()
+            new = made_anew(parts, looked, level, seeded(parts, int.from_bytes(drawn[:7], "big")), side)
             values = values_of(new, looked.ends, domain.shown).clamp(0, 1).float()
         statistics.append(looked.statistics)
-        scans.append(replace(scan, load=partial(_same, _kept(values)), masks={}))
+        scans.append(replace(scan, load=partial(_same, _kept(_grey(values))), load_colour=None, masks={}))
     return Released(mated(replace(cohort, scans=tuple(scans))), tuple(statistics), outside)
 
 
@@ -92,6 +92,27 @@ def mated(cohort: Cohort) -> Cohort:
     for scan in cohort:
         sessions.setdefault(scan.subject, set()).add(scan.session)
     return cohort.of([one for one, those in sessions.items() if len(those) > 1])
+
+
+def _pixels(scan: Scan, channels: int) -> NDArray[np.float32]:
+    """(rows, columns), or (3, rows, columns) where the card makes colour."""
+    if channels == 1:
+        pixels = np.asarray(scan.load(), np.float32)
+        if pixels.ndim != 2:
+            raise ValueError(f"{scan.name} is no picture: the anonymiser makes pictures only")
+        return pixels
+    if scan.load_colour is None:
+        raise ValueError(f"{scan.name} is not in colour: the anonymiser makes colour pictures only")
+    return np.ascontiguousarray(np.moveaxis(np.asarray(scan.load_colour(), np.float32), -1, 0))
+
+
+def _grey(values: torch.Tensor) -> torch.Tensor:
+    """(rows, columns), by ITU-R 601 as cohorts are loaded."""
+    if values.ndim == 2:
+        return values
+    red, green, blue = values
+    grey: torch.Tensor = (0.299 * red + 0.587 * green + 0.114 * blue).clamp(0, 1)
+    return grey
 
 
 def _kept(values: torch.Tensor) -> NDArray[np.float16]:

@@ -22,10 +22,10 @@ from gateway.learn.judged import PROTOCOL, Tick, card_metrics, embedded, figures
 from models.audit_encoders import ENCODERS
 from models.cards import SHIPPED, Card, CardError, CardFolder, Weights, find_card, people_hash, read_people, weights_of
 from models.cohorts import READERS, Cohort, synthetic_brains, synthetic_chest, synthetic_fundus
-from models.train import ENTRIES
+from models.train import ENTRIES, PRIVATE
 
 if TYPE_CHECKING:
-    from models.train.trained import Start, Trained
+    from models.train.trained import Privacy, Start, Trained
 
 SHARE = 0.6  # of the people that are trained on
 
@@ -43,9 +43,13 @@ class Run:
 SYNTHETIC: dict[str, Callable[[int, int, int], Cohort]] = {
     "synthetic-chest": synthetic_chest,
     "synthetic-fundus": partial(synthetic_fundus, size=96),
+    "synthetic-eyes": partial(synthetic_fundus, size=96, eyes="RL"),  # right and left
     "synthetic-brains": partial(synthetic_brains, spacing_mm=3.0),
     "synthetic-tumours": partial(
         synthetic_brains, spacing_mm=3.0, sequences=("T1", "T1c", "T2", "FLAIR"), diagnoses={"HGG": 0.5, "LGG": 0.5}
+    ),
+    "synthetic-healthy": partial(
+        synthetic_brains, spacing_mm=3.0, sequences=("T1", "T1c", "T2", "FLAIR"), diagnoses={"healthy": 1.0}
     ),
 }
 
@@ -94,14 +98,21 @@ def train(
     keep: Path | None = None,
     start: str = "",
     folders: Sequence[CardFolder] = (SHIPPED,),
+    privacy: Privacy | None = None,
 ) -> Run:
     """`judged`: cohorts of which nobody is trained on. `keep` holds the checkpoint. Cohorts of one name are one.
 
     `start` names a card in `folders` whose weights the training goes on from: an attacker of ours only.
+    `privacy`: differential privacy of each patient, where the losses allow it.
     Raises UsageError for an unknown card, cohorts that cannot be trained on, or people who are to be both.
     """
     if name not in ENTRIES:
         raise UsageError(f"no training makes {name}; there is {', '.join(sorted(ENTRIES))}")
+    if privacy is not None and name not in PRIVATE:
+        raise UsageError(
+            f"no epsilon can be claimed of {name}: what one person gives to its training is not bounded (most losses "
+            f"compare people with each other); {', '.join(sorted(PRIVATE))} can be trained so"
+        )
     if not 0 < share < 1:
         raise UsageError("the share to train on lies between 0 and 1, so that people are left to judge on")
     from models.train.trained import Options, sides
@@ -122,8 +133,8 @@ def train(
             f"{len(both)} people of the cohorts to judge on are trained on; leave them out of one of the two"
         )
     ours = [part for part, _ in split if len(part)]
-    checkpoint = make_folder(keep) / f"{name}.{_run(ours, begin)}.checkpoint" if keep is not None else None
-    options = Options(steps=steps, seed=seed, checkpoint=checkpoint, start=begin)
+    checkpoint = make_folder(keep) / f"{name}.{_run(ours, begin, privacy)}.checkpoint" if keep is not None else None
+    options = Options(steps=steps, seed=seed, checkpoint=checkpoint, start=begin, privacy=privacy)
     try:
         trained: Trained = entry.train(ours, options, tick)
     except ValueError as error:
@@ -131,10 +142,12 @@ def train(
     return write_trained(trained, held_out, target, tick)
 
 
-def _run(cohorts: Iterable[Cohort], start: Start | None) -> str:
-    """What a run goes on from a checkpoint of: the very same scans, and the same start."""
+def _run(cohorts: Iterable[Cohort], start: Start | None, privacy: Privacy | None) -> str:
+    """What a run goes on from a checkpoint of: the very same scans, the same start, the same privacy."""
     told = [f"{cohort.name}/{one.subject}/{one.session}/{one.name}" for cohort in cohorts for one in cohort]
     told.append(start.card.model_dump_json() if start is not None else "")
+    if privacy is not None:
+        told.append(repr(privacy))  # without its key
     return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
 
 

@@ -34,8 +34,9 @@ def write_dicom(
 ) -> int:
     """How many files were written; a run that was interrupted goes on when it is asked for the same again.
 
-    Volumes become MR series, pictures CR films, or ophthalmic photographs where an eye is known; `modality` (MR, CR,
-    OP) says otherwise. Masks of these names become one binary segmentation beside the series, unless all are empty.
+    Volumes become MR series, pictures CR films, or ophthalmic photographs (in colour where the cohort has it) where an
+    eye is known; `modality` (MR, CR, OP) says otherwise. Masks of these names become one binary segmentation beside the
+    series, unless all are empty.
     `made_by`: parameters that labels do not show, so that no run goes on with another's files. `tick` is told scans
     done and in all. Raises UsageError for a folder that holds something else, ValueError for a volume without spacing
     or that is to be a picture.
@@ -86,7 +87,7 @@ def _objects(head: Dataset, cohort: Cohort, scan: Scan, modality: str | None, ma
     elif modality == "MR":
         raise ValueError("a picture cannot be written as an MR series")
     elif modality == "OP" or (modality is None and "eye" in scan.attributes):
-        images = [photograph_of(head, scan, pixels)]
+        images = [photograph_of(head, scan, pixels if scan.load_colour is None else scan.load_colour())]
     else:
         images = [film_of(head, scan, pixels)]
     wanted = {name: scan.masks[name]().reshape(-1, *pixels.shape[-2:]) for name in masks if name in scan.masks}

@@ -77,7 +77,7 @@ class Metrics(Collector):
         self.release_score = Gauge(
             "deid_release_score",
             "Leak scores of the last releases: estimate, upper bound and limit (the worst distance of a card)",
-            ["policy", "release", "check", "card", "attack", "scope", "kind"],
+            ["policy", "release", "check", "card", "attack", "view", "scope", "kind"],
             registry=at,
         )
         self.library_failures = Counter("deid_unforeseen_failures", "Exceptions nobody foresaw", ["stage"], registry=at)

@@ -15,7 +15,8 @@ from gateway.study import IMPLEMENTATION_VERSION_NAME
 SYNTHETIC_DATA, IMAGE_TYPE, DERIVATION = 0x0008001C, 0x00080008, 0x00082111
 QUALIFICATION, EQUIPMENT, COMMENTS, METHOD = 0x00189004, 0x0018A001, 0x00204000, 0x00120063
 SHARED, PER_FRAME = 0x52009229, 0x52009230
-ICON = 0x00880200
+ICON, SOURCES = 0x00880200, 0x00082112
+OPHTHALMIC = frozenset({"1.2.840.10008.5.1.4.1.1.77.1.5.1", "1.2.840.10008.5.1.4.1.1.77.1.5.2"})  # photographs, PS3.4
 DRAWN_GROUPS = frozenset({0x50, 0x60})  # curves 50xx, overlays 60xx: they were drawn on the old anatomy
 NAME = "De-identification gateway"
 LONG_STRING = 64
@@ -53,6 +54,8 @@ def changes_of(dataset: Dataset, generated: Generated) -> Changes:
     }
     if QUALIFICATION in dataset:
         told[QUALIFICATION] = "CS", "RESEARCH"
+    if dataset.get("SOPClassUID") in OPHTHALMIC:
+        told |= _of_photographs(dataset)
     for tag in (SHARED, PER_FRAME):
         if tag in dataset:
             told[tag] = "SQ", _frame_types(dataset[tag].value)
@@ -62,6 +65,16 @@ def changes_of(dataset: Dataset, generated: Generated) -> Changes:
 def _derived(value: Any) -> list[str]:
     kinds = [] if value is None else [value] if isinstance(value, str) else [str(one) for one in value]
     return ["DERIVED", *kinds[1:]] if len(kinds) > 1 else ["DERIVED", "PRIMARY"]
+
+
+def _of_photographs(dataset: Dataset) -> dict[int, tuple[str, Any]]:
+    """Of derived ophthalmic photographs (PS3.3 C.8.17.2): a third value of Image Type, for which MONTAGE is one of the
+    defined terms, and Source Image Sequence (2C): empty, as nobody here has the source.
+    """
+    one, two, *more = _derived(dataset.get("ImageType"))
+    third, rest = (more[0], more[1:]) if more else ("", [])
+    told: dict[int, tuple[str, Any]] = {IMAGE_TYPE: ("CS", [one, two, third or "SYNTHETIC", *rest])}
+    return told if SOURCES in dataset else told | {SOURCES: ("SQ", [])}
 
 
 def _methods(value: Any, generated: Generated) -> list[str]:

@@ -15,18 +15,16 @@ from numpy.typing import NDArray
 
 from gateway.errors import Hold
 from gateway.frames import EncodedImage
-from gateway.pixels.deface_study import Pixels
 from gateway.pixels.keyed_noise import keyed_noise
 from gateway.pixels.lesion_masks import Mask
 from gateway.pixels.lesion_study import Survey, same_grid
+from gateway.pixels.lesion_upright import on_first_grid, read_upright
 from gateway.pixels.stage import Instance
 from gateway.pixels.stage_card import AtWork
-from gateway.volumes import Plane, Stack, Turn, read, tilt, upright
+from gateway.volumes import Plane
 
 if TYPE_CHECKING:
-    from models.lesion_anonymiser import Domain, LesionParts, LesionStudy, Settings
-
-STEEPEST_DEGREES = 20.0
+    from models.lesion_anonymiser import Domain, LesionParts, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,38 +38,16 @@ class Made:
     figures: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """One sequence turned to (z, y, x)."""
-
-    stack: Stack
-    turn: Turn
-    values: NDArray[np.float32]
-    lesion: Mask
-
-    @property
-    def spacing_mm(self) -> tuple[float, float, float]:
-        columns, rows, slices = self.stack.spacing_mm
-        z, y, x = ((slices, rows, columns)[axis] for axis in self.turn.axes)
-        return z, y, x
-
-    @property
-    def affine(self) -> NDArray[np.float64]:
-        """4x4 from (z, y, x, 1) to LPS mm."""
-        return self.turn.affine_of(self.stack.affine, self.stack.shape)
-
-
 def make(
     group: Sequence[Instance], found: Survey, work: AtWork[LesionParts, Domain], seed: bytes, settings: Settings
 ) -> Made:
     """Raises Hold: outside_domain, not_anonymised, pixels_unreadable, geometry_unsuitable."""
     from models.lesion_anonymiser import NotAnonymised, OutOfDomain, anonymise, carried, kept_of
 
-    series = _read(group, found)
+    series = read_upright(group, found)
     first = next(iter(series.values()))
     try:
-        study = _study(series, first)
-        done = anonymise(study, work.parts, work.domain, keyed_noise(seed), settings)
+        done = anonymise(on_first_grid(series), work.parts, work.domain, keyed_noise(seed), settings)
         stored, kept = {}, {}
         for name, one in series.items():
             if one is first or same_grid(one.stack, first.stack):
@@ -88,33 +64,6 @@ def make(
     except NotAnonymised as error:
         raise Hold("not_anonymised", at=str(error)) from None
     return Made(stored, kept, dict(done.figures))
-
-
-def _read(group: Sequence[Instance], found: Survey) -> dict[str, _Series]:
-    pixels, series = Pixels(group), {}
-    try:
-        for name, stack in found.sequences.items():
-            if tilt(stack.affine) > STEEPEST_DEGREES:
-                raise Hold("outside_domain", at=f"orientation of {name}")
-            turn = upright(stack.affine)
-            series[name] = _Series(stack, turn, turn.of(read(stack, pixels).values), turn.of(found.lesions[name]))
-    finally:
-        pixels.close()
-    return series
-
-
-def _study(series: dict[str, _Series], first: _Series) -> LesionStudy:
-    """Everything on the grid of the first."""
-    from models.lesion_anonymiser import LesionStudy, moved
-
-    volumes = {}
-    for name, one in series.items():
-        if one is first or same_grid(one.stack, first.stack):
-            volumes[name] = one.values
-        else:
-            to_own = np.linalg.inv(one.affine) @ first.affine
-            volumes[name] = moved(one.values, to_own, first.values.shape, float(one.values.min()))
-    return LesionStudy(volumes, first.lesion, first.spacing_mm)
 
 
 def _stored(values: NDArray[np.float32], group: Sequence[Instance], planes: Sequence[Plane]) -> NDArray[np.int32]:

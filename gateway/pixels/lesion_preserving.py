@@ -2,8 +2,9 @@
 
 The sequences of a study that share a frame of reference (T1, T1c, T2, FLAIR) get the same new anatomy by the card's
 networks (`models.lesion_anonymiser`); the lesion is drawn in a segmentation or structure set of the study, stays where
-it is and goes along. Whatever else shows the old anatomy follows `uncovered`. A study without a lesion's mask, with an
-empty one, or of another kind than the card was trained on is held.
+it is and goes along. Where nobody drew it, a card marks it if the policy names one (`lesion_automatic`). Whatever else
+shows the old anatomy follows `uncovered`. A study without a lesion's mask, with an empty or an uncertain one, or of
+another kind than the cards were trained on is held.
 """
 
 from __future__ import annotations
@@ -11,28 +12,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import StringConstraints
+from pydantic import Discriminator, StringConstraints, Tag
 
 from gateway.durable import writing
 from gateway.errors import Hold
 from gateway.frames import EncodedImage, replace_frames
 from gateway.pixels.anatomy_shown import header_of, shown_in
 from gateway.pixels.generated_header import Generated, changes_of
-from gateway.pixels.lesion_card import KIND
+from gateway.pixels.lesion_automatic import marked
+from gateway.pixels.lesion_card import KIND, MASK_KIND, mask_faults
 from gateway.pixels.lesion_make import make
-from gateway.pixels.lesion_study import survey
+from gateway.pixels.lesion_study import Survey, survey
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
-from gateway.pixels.stage_card import Folders, at_work, card_faults, folders_of
+from gateway.pixels.stage_card import AtWork, D, Folders, Kind, P, at_work, card_faults, folders_of
 from gateway.policy import Policy
 from gateway.policy.document import Faulty
 from gateway.study import Step
 from models.cards import CardError
 
+if TYPE_CHECKING:
+    from models.lesion_anonymiser import Domain
+    from models.lesion_segmenter import SegmenterParts
+
 NAME = "lesion_preserving"
+BY_CARD = "mask_by_card"  # frames, in the counts of a step: the ledger tells that no person drew the mask
 KEPT, STORED = "kept_", "stored_"
 FARTHEST_MM = 20.0
 CardName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
@@ -40,19 +47,35 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 @dataclass(frozen=True)
+class MaskCard:
+    """`card` names the network that marks the lesion where no segmentation or structure set of the study draws one."""
+
+    card: CardName
+
+
+def _written_as(value: Any) -> str:
+    return "word" if isinstance(value, str) else "card"
+
+
+Drawn = Literal["from-study", "from-seg", "from-rtstruct"]
+# told apart by how it is written, so that a fault names one kind and not both
+MaskSource = Annotated[Annotated[Drawn, Tag("word")] | Annotated[MaskCard, Tag("card")], Discriminator(_written_as)]
+
+
+@dataclass(frozen=True)
 class LesionPreserving:
-    """`card` names the networks. `mask`: whose drawings of the lesion count; `labels` are names of segments or regions
-    that are lesions beside those known by code, type or usual name. `lesion`: its voxels stay `exact`, are decoded from
-    a `latent`, or so in another `style`. `uncovered`: what becomes of objects that show the old anatomy and cannot be
-    changed like the rest. `margin_mm`: by how much the lesion is dilated before it is kept. `outline_mm`: largest shift
-    of the head's outline.
+    """`card` names the networks. `mask`: whose drawings of the lesion count, or a card that marks it where nobody drew
+    one; `labels` are names of segments or regions that are lesions beside those known by code, type or usual name.
+    `lesion`: its voxels stay `exact`, are decoded from a `latent`, or so in another `style`. `uncovered`: what becomes
+    of objects that show the old anatomy and cannot be changed like the rest. `margin_mm`: by how much the lesion is
+    dilated before it is kept. `outline_mm`: largest shift of the head's outline.
     """
 
     VERSION: ClassVar[str] = "1"
     SCOPE: ClassVar[Scope] = Scope.STUDY
 
     card: CardName
-    mask: Literal["from-study", "from-seg", "from-rtstruct"] = "from-study"
+    mask: MaskSource = "from-study"
     labels: tuple[Label, ...] = ()
     lesion: Literal["exact", "latent", "style"] = "exact"
     uncovered: Literal["hold", "drop"] = "hold"
@@ -65,7 +88,15 @@ class LesionPreserving:
 
     def misfits(self, _policy: Policy, folders: Folders) -> Iterator[tuple[str, str]]:
         """Why this stage cannot work in a policy, with hints."""
-        yield from card_faults(self.card, folders, KIND)
+        faults = list(card_faults(self.card, folders, KIND))
+        yield from faults
+        if isinstance(self.mask, MaskCard) and not faults:
+            yield from mask_faults(self.mask.card, self.card, folders)
+
+    @property
+    def cards(self) -> tuple[str, ...]:
+        """Every card that works here, so that no judge shares people with one of them."""
+        return (self.card, self.mask.card) if isinstance(self.mask, MaskCard) else (self.card,)
 
     def describe(self) -> str:
         lesion = {
@@ -74,29 +105,37 @@ class LesionPreserving:
             "style": "is drawn anew in another style",
         }[self.lesion]
         rest = "held" if self.uncovered == "hold" else "left out"
+        unmarked = "a study without a lesion's segmentation or contours is held"
+        if isinstance(self.mask, MaskCard):
+            unmarked = (
+                f"where no segmentation or contours draw it the card {self.mask.card} marks it, and a study in which "
+                "that finds nothing, or is not certain, is held"
+            )
         return (
             f"Lesions: anatomy around them is replaced by generated anatomy (card {self.card}) in the MR sequences "
-            f"that it knows, the lesion {lesion}; a study without a lesion's segmentation or contours is held, and "
+            f"that it knows, the lesion {lesion}; {unmarked}, and "
             f"what else shows the old anatomy is {rest}."
         )
 
     def estimate(self, group: Sequence[Instance], work: Work) -> Estimate:
         """Generate. Raises Hold: card_unusable, no_sequence, lesion_mask_missing, lesion_mask_empty,
-        lesion_mask_unusable, outside_domain, not_anonymised, lesion_surroundings, pixels_unreadable.
+        lesion_mask_unusable, lesion_mask_uncertain, outside_domain, not_anonymised, lesion_surroundings,
+        pixels_unreadable.
         """
         headers = [header_of(instance) for instance in group]
         if not shown_in(headers):
             return Estimate({"frames": {}, "dropped": []})
-        try:
-            card = at_work(self.card, folders_of(work.models), KIND)
-        except CardError as error:
-            raise Hold("card_unusable", at=str(error)) from None
-        except ImportError:
-            raise Hold("card_unusable", at="torch is not installed") from None
-        found = survey(group, headers, card.parts.sequences, self.labels, self.mask)
+        card = _at_work(self.card, work, KIND)
+        sources = "from-study" if isinstance(self.mask, MaskCard) else self.mask
+        found = survey(group, headers, card.parts.sequences, self.labels, sources)
+        if not found.lesions and not isinstance(self.mask, MaskCard):
+            raise Hold("lesion_mask_missing")
         if found.uncovered and self.uncovered == "hold":
             number, why = min(found.uncovered.items())
             raise Hold("lesion_surroundings", at=f"{group[number].name}: {why}")
+        by_card: dict[str, Any] = {}
+        if not found.lesions and isinstance(self.mask, MaskCard):
+            found, by_card = _marked(group, found, _at_work(self.mask.card, work, MASK_KIND))
         from models.lesion_anonymiser import Settings
 
         settings = Settings(mode=self.lesion, margin_mm=self.margin_mm, outline_mm=self.outline_mm)
@@ -112,6 +151,7 @@ class LesionPreserving:
             "card": card.card.name,
             "sha256": card.sha256,
             "figures": {name: round(value, 4) for name, value in made.figures.items() if np.isfinite(value)},
+            **by_card,
         }
         arrays: dict[str, NDArray[np.generic]] = {STORED + name: one for name, one in made.stored.items()}
         return Estimate(facts, arrays | {KEPT + name: one for name, one in made.kept.items()})
@@ -130,6 +170,8 @@ class LesionPreserving:
 
     def _generated(self, facts: Mapping[str, Any]) -> Generated:
         lesion = "the original's voxels" if self.lesion == "exact" else "decoded from a latent of the original"
+        if mask := facts.get("mask"):
+            lesion += f", marked by card {mask['card']} (weights sha256 {mask['sha256'][:12]}) and by no person"
         return Generated(
             stage=NAME,
             card=facts["card"],
@@ -144,6 +186,8 @@ class LesionPreserving:
         kept = np.asarray(estimate.arrays[KEPT + entry["sequence"]], np.bool_)
         slices = {int(frame): int(index) for frame, index in entry["slices"].items()}
         counts = {"frames": 0, "voxels": 0, "kept": 0}
+        if "mask" in estimate.facts:
+            counts[BY_CARD] = len(slices)
         with EncodedImage.open(instance.candidate) as image, writing(instance.candidate) as file:
             target = Path(file.name)
             if sorted(slices) != list(range(image.frames)):
@@ -153,6 +197,25 @@ class LesionPreserving:
             replace_frames(instance.candidate, target, frames, changes)
             _must_keep(image, target, slices, kept, instance.name)
         return Step(NAME, self.VERSION, counts)
+
+
+def _marked(
+    group: Sequence[Instance], found: Survey, card: AtWork[SegmenterParts, Domain]
+) -> tuple[Survey, dict[str, Any]]:
+    """With the lesion as the card marks it, and the facts that say so. Raises Hold."""
+    made = marked(group, found, card)
+    told = {"card": card.card.name, "sha256": card.sha256, "certainty": round(made.certainty, 4)}
+    return made.survey, {"mask": told}
+
+
+def _at_work(name: str, work: Work, kind: Kind[P, D]) -> AtWork[P, D]:
+    """Raises Hold("card_unusable")."""
+    try:
+        return at_work(name, folders_of(work.models), kind)
+    except CardError as error:
+        raise Hold("card_unusable", at=str(error)) from None
+    except ImportError:
+        raise Hold("card_unusable", at="torch is not installed") from None
 
 
 def _frames(

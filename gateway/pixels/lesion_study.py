@@ -5,7 +5,7 @@ Headers are read from the originals (values may have been emptied since), stored
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +27,8 @@ SAME_PLACE = 0.05  # of a voxel, at every corner of the grid
 @dataclass(frozen=True, slots=True)
 class Survey:
     """`sequences`: the stack of each, all in one space; the first covers most. `lesions`: of each, [slice, row, column]
-    on its grid. `kept`: numbers of instances that show lesions and nothing else; `uncovered`: number -> why it cannot
-    leave as it is.
+    on its grid; none of any where nothing draws a lesion. `kept`: numbers of instances that show lesions and nothing
+    else; `uncovered`: number -> why it cannot leave as it is.
     """
 
     sequences: dict[str, Stack]
@@ -43,14 +43,14 @@ def survey(
     """`known`: sequences of the card; `names`: labels of lesions beside the usual; `sources`: from-study, from-seg or
     from-rtstruct.
 
-    Raises Hold: pixels_unreadable, no_sequence, lesion_mask_missing, lesion_mask_empty, lesion_mask_unusable.
+    Raises Hold: pixels_unreadable, no_sequence, lesion_mask_empty, lesion_mask_unusable.
     """
     sequences, beside = _sequences(headers, known)
     if not sequences:
         raise Hold("no_sequence", at=f"the card makes {', '.join(known)}")
     first = next(iter(sequences.values()))
     lesion, kept, drawn = _lesion(group, headers, first, names, sources)
-    lesions = {name: on_grid(lesion, first, stack) for name, stack in sequences.items()}
+    lesions = on_grids(lesion, first, sequences) if lesion is not None else {}
     covered = {plane.instance for stack in sequences.values() for plane in stack.planes}
     uncovered = {
         number: beside.get(number) or drawn.get(number) or "shows the anatomy that is replaced"
@@ -117,8 +117,10 @@ def same_grid(one: Stack, other: Stack) -> bool:
 
 def _lesion(
     group: Sequence[Instance], headers: Sequence[Dataset], grid: Stack, names: Sequence[str], sources: str
-) -> tuple[Mask, frozenset[int], dict[int, str]]:
-    """The union of everything that is drawn as a lesion, who draws nothing else, and why others may not stay."""
+) -> tuple[Mask | None, frozenset[int], dict[int, str]]:
+    """The union of everything that is drawn as a lesion (None: nothing is), who draws nothing else, and why others may
+    not stay.
+    """
     lesion = np.zeros(grid.shape, np.bool_)
     kept, why, found = set(), {}, False
     for number, header in enumerate(headers):
@@ -132,7 +134,7 @@ def _lesion(
         else:
             kept.add(number)
     if not found:
-        raise Hold("lesion_mask_missing")
+        return None, frozenset(), {}
     if not lesion.any():
         raise Hold("lesion_mask_empty")
     return lesion, frozenset(kept), why
@@ -149,6 +151,11 @@ def _drawn(instance: Instance, header: Dataset, grid: Stack, names: Sequence[str
     except FAILURES:
         raise Hold("lesion_mask_unusable", at=instance.name) from None
     return None
+
+
+def on_grids(mask: Mask, of: Stack, sequences: Mapping[str, Stack]) -> dict[str, Mask]:
+    """A mask of one grid on that of each sequence."""
+    return {name: on_grid(mask, of, stack) for name, stack in sequences.items()}
 
 
 def on_grid(mask: Mask, of: Stack, stack: Stack) -> Mask:

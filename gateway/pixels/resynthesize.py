@@ -23,6 +23,7 @@ from gateway.pixels.anatomy_shown import header_of, shown_in
 from gateway.pixels.generated_header import Generated, changes_of
 from gateway.pixels.resynthesize_card import KIND, card_of, keeps, level_faults, privacy_faults
 from gateway.pixels.resynthesize_make import Manner, make
+from gateway.pixels.resynthesize_planes import colour_written
 from gateway.pixels.resynthesize_study import survey
 from gateway.pixels.stage import Estimate, Instance, Scope, Work
 from gateway.pixels.stage_card import Folders, at_work, card_faults, folders_of
@@ -169,5 +170,6 @@ class Resynthesize:
                 done="Replaced the picture by a generated one",
                 more=f"{level} of ID-blocking",
             )
-            replace_frames(instance.candidate, Path(file.name), iter(stored), changes_of(image.dataset, generated))
+            changes, colour = changes_of(image.dataset, generated), colour_written(image)
+            replace_frames(instance.candidate, Path(file.name), iter(stored), changes, photometric=colour)
         return Step(NAME, self.VERSION, {"frames": len(stored), "near_limit": near, level: 1})

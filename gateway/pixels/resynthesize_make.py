@@ -19,6 +19,7 @@ from gateway.frames import EncodedImage
 from gateway.pixels.keyed_noise import keyed_noise
 from gateway.pixels.resynthesize_card import calibrated
 from gateway.pixels.resynthesize_markers import drawn, marks_of
+from gateway.pixels.resynthesize_planes import layout_written, planes_of, stored_of
 from gateway.pixels.stage import Instance
 from gateway.pixels.stage_card import AtWork
 
@@ -31,7 +32,9 @@ NEAR = 0.8  # of the way to a limit: many such pictures are drift
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """`stored` (frames, rows, columns), of the object's kind; `near`: frames that lie near a limit of the domain."""
+    """`stored` (frames, rows, columns[, 3]) as they are written, of the object's kind; `near`: frames that lie near a
+    limit of the domain.
+    """
 
     stored: NDArray[np.generic]
     near: int
@@ -53,25 +56,25 @@ def make(instance: Instance, header: Dataset, work: AtWork[AdjustableParts, Pict
     """Every frame of one picture. Raises Hold: outside_domain, pixels_unreadable."""
     uid, frames, near = str(header.get("SOPInstanceUID", "")), [], 0
     marks = marks_of(header) if manner.redraw else ()
+    side = str(header.get("ImageLaterality") or header.get("Laterality") or "").upper()
     with EncodedImage.open(instance.candidate) as image:
         layout = image.layout
         if layout is None:
             raise Hold("pixels_unreadable", at=f"{instance.name}: Rows without pixel data")
-        low, high = layout.limits
-        sign = -1 if layout.photometric == "MONOCHROME1" else 1  # where the largest value is black
+        written = layout_written(image, layout)
         for frame, values in enumerate(_frames(image, header)):
-            made, nearness = _anew(sign * values, work, manner, f"{uid}/{frame}", marks)
+            made, nearness = _anew(planes_of(values, layout), work, manner, f"{uid}/{frame}", marks, side)
             near += nearness > NEAR
-            frames.append(np.rint(sign * made).clip(low, high).astype(layout.dtype))
+            frames.append(stored_of(made, written))
     return Made(np.stack(frames), near)
 
 
 def _frames(image: EncodedImage, header: Dataset) -> Iterator[NDArray[np.float64]]:
-    """Stored values; padding (PS3.3 C.7.5.1.1.2) counts as what is darkest or brightest beside it."""
+    """Stored values; padding of grey (PS3.3 C.7.5.1.1.2) counts as what is darkest or brightest beside it."""
     padding = header.get("PixelPaddingValue")
     for frame in range(image.frames):
         values = np.asarray(image.stored(frame), np.float64)
-        if isinstance(padding, int):
+        if isinstance(padding, int) and values.ndim == 2:
             first, last = sorted((padding, int(header.get("PixelPaddingRangeLimit", padding))))
             inside = (values < first) | (values > last)
             if inside.any():
@@ -86,6 +89,7 @@ def _anew(
     manner: Manner,
     place: str,
     marks: tuple[tuple[str, bool], ...],
+    side: str,
 ) -> tuple[NDArray[np.float64], float]:
     """(new values, how near the old ones came to a limit of the domain). Raises Hold("outside_domain")."""
     import torch
@@ -100,6 +104,6 @@ def _anew(
     if outside:
         raise Hold("outside_domain", at=", ".join(dict.fromkeys(one.statistic for one in outside)))
     noise = keyed_noise(manner.seed)(noise_shape(work.parts), f"resynthesize/{manner.level:.6f}/{place}")
-    picture = drawn(made_anew(work.parts, looked, manner.level, noise).numpy(), marks)
+    picture = drawn(made_anew(work.parts, looked, manner.level, noise, side).numpy(), marks)
     new = values_of(torch.from_numpy(picture), looked.ends, work.domain.shown)
     return np.asarray(new.numpy()), work.domain.limits.nearness(looked.statistics)

@@ -36,8 +36,10 @@ def marks_of(header: Dataset) -> tuple[tuple[str, bool], ...]:
 
 
 def drawn(picture: NDArray[np.float32], marks: tuple[tuple[str, bool], ...]) -> NDArray[np.float32]:
-    """(rows, columns), 0 to 1, with the markers in white at the upper edge. A picture too small for them stays."""
-    rows, columns = picture.shape
+    """(rows, columns) or (3, rows, columns), 0 to 1, with the markers in white at the upper edge. A picture too small
+    for them stays.
+    """
+    rows, columns = picture.shape[-2:]
     shorter = min(rows, columns)
     size = max(round(HEIGHT * shorter), SMALLEST_PIXELS)
     if not marks or shorter < 4 * size:

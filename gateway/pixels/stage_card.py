@@ -22,13 +22,14 @@ D = TypeVar("D")  # what they were trained on
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[P, D]):
-    """What a stage needs: `algorithm` of the card, and `said`, what such a card is called in a sentence. `opens` makes
-    networks and domain of a card and its tensors, and raises CardError for what does not fit.
+    """What a stage needs: `algorithm` and `role` of the card, and `said`, what such a card is called in a sentence.
+    `opens` makes networks and domain of a card and its tensors, and raises CardError for what does not fit.
     """
 
     algorithm: str
     said: str
     opens: Callable[[Card, Mapping[str, Tensor]], tuple[P, D]]
+    role: str = "anonymiser"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ def card_faults(name: str, folders: Folders, kind: Kind[Any, Any]) -> Iterator[t
 def checked(name: str, folders: Folders, kind: Kind[Any, Any]) -> tuple[Card, CardFolder]:
     """Raises CardError for a card that is absent, past its date, another one's, or without weights."""
     card, folder = find_card(name, folders, today=datetime.now(UTC).date())
-    if card.role != "anonymiser" or card.algorithm != kind.algorithm:
-        raise CardError(f"the card {name} is no {kind.said}'s (role anonymiser, algorithm {kind.algorithm})")
+    if card.role != kind.role or card.algorithm != kind.algorithm:
+        raise CardError(f"the card {name} is no {kind.said}'s (role {kind.role}, algorithm {kind.algorithm})")
     if card.weights is None:
         raise CardError(f"the card {name} has no weights")
     return card, folder

@@ -6,6 +6,7 @@ from gateway.policy.explain import explain_policy
 from gateway.policy.folder import PolicySet, load_policies
 from gateway.policy.loading import load_policy, read_snapshot
 from gateway.policy.model import (
+    CAME_LATER,
     DatePolicy,
     ForwardPolicy,
     GatePolicy,
@@ -21,6 +22,7 @@ from gateway.policy.schema import policy_schema
 from gateway.policy.standard import Row, load_table
 
 __all__ = [
+    "CAME_LATER",
     "Access",
     "DatePolicy",
     "Destination",

@@ -94,8 +94,19 @@ def _contents(header: HeaderPolicy) -> list[str]:
 
 
 def _parameters(value: Any) -> str:
-    items = plain(value)
-    return ", ".join(f"{name} {item}" for name, item in items.items()) or "no parameters"
+    return _told(plain(value)) or "no parameters"
+
+
+def _told(items: dict[str, Any]) -> str:
+    """Parameters in one line; those of a group stand in parentheses, and what it does not set is left out."""
+    parts = ((name, item) for name, item in items.items())
+    return ", ".join(
+        f"{name} ({_told(_set(item))})" if isinstance(item, dict) else f"{name} {item}" for name, item in parts
+    )
+
+
+def _set(items: dict[str, Any]) -> dict[str, Any]:
+    return {name: item for name, item in items.items() if item is not None}
 
 
 def _pixels(policy: Policy) -> list[str]:
@@ -135,7 +146,8 @@ def _after(policy: Policy) -> list[str]:
     if policy.release is None:
         lines.append("Release: each study leaves by itself once it is cleared.")
     else:
-        close = "every night" if policy.release.close == "nightly" else "when somebody closes it"
+        closes = {"nightly": "every night", "full": "once it has them", "manual": "when somebody closes it"}
+        close = closes[policy.release.close]
         held = "all of it is held"
         fails = (
             f"studies of its weakest level are made at the next one and it is judged again, at most {policy.looks} "

@@ -170,6 +170,11 @@ class ForwardPolicy(Strict):
     verify: Literal["status", "storage-commitment"] = "status"
 
 
+# Metadata of a parameter that came after policies were signed without it: left at its default it is not told, so that
+# such a policy keeps the digest that its studies began under.
+CAME_LATER: Mapping[str, bool] = {"came_later": True}
+
+
 def plain(value: Any) -> Any:
     """A policy value as JSON data: models and dataclasses to objects, sets sorted. Raises TypeError for other types."""
     if value is None or isinstance(value, str | int | float | bool):
@@ -179,7 +184,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return {name: plain(getattr(value, name)) for name in type(value).model_fields}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        told = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {
+            field.name: plain(one)
+            for field, one in told.items()
+            if not ("came_later" in field.metadata and one == field.default)
+        }
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, set | frozenset):

@@ -42,12 +42,13 @@ class EscalatePolicy(Section):
 
 
 class ReleasePolicy(Section):
-    """Cleared studies wait until a release of at least `min_subjects` people closes. One that fails is held, or
-    (`escalate`) its studies of the weakest level are made at the next one, and it is judged again.
+    """Cleared studies wait until a release of at least `min_subjects` people closes: as soon as it has them (`full`),
+    at night, or when somebody closes it. One that fails is held, or (`escalate`) its studies of the weakest level are
+    made at the next one, and it is judged again.
     """
 
     min_subjects: Annotated[int, Field(ge=1)]
-    close: Literal["nightly", "manual"] = "manual"
+    close: Literal["nightly", "full", "manual"] = "manual"
     on_fail: Literal["hold", "escalate"] = "hold"
 
 

@@ -64,11 +64,14 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class LeakScore:
-    """What was measured of a release, for pages and API: the estimate, its upper bound, the limit; None for none."""
+    """What was measured of a release, for pages and API: the estimate, its upper bound, the limit; None for none.
+    `view` says of what: whole images, their background alone or their lesion alone.
+    """
 
     check: str
     card: str
     attack: str
+    view: str
     scope: str
     estimate: float | None
     upper: float | None
@@ -150,9 +153,11 @@ class ReleaseView(ReleaseFacts):
 
     @property
     def worst(self) -> Figure | None:
-        """The figure that uses most of its limit, of those that are evidence."""
+        """The figure that uses most of its limit, of those that are evidence. That of a background alone is never what
+        a release risks: its lesions leave with it.
+        """
         return max(
-            (figure for figure in self.figures if figure.of_limit is not None),
+            (figure for figure in self.figures if figure.of_limit is not None and figure.view != "background"),
             key=lambda figure: figure.of_limit or 0.0,
             default=None,
         )
@@ -170,6 +175,7 @@ class ReleaseDetail:
     residuals: tuple[tuple[str, int], ...]  # findings of the gate in what it holds, by check
     unjudged: tuple[tuple[str, str, int, str, str], ...]  # modality, aspect, instances, reason, approver
     levels: tuple[tuple[str, int], ...] = ()  # cleared studies by level
+    groups: tuple[tuple[str, ...], ...] = ()  # attribute, group, …: of each attribute the worst one
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,18 @@
 weights, or past its date does not load (DESIGN.md section 4).
 """
 
-from models.cards.card import Calibration, Card, CardError, Imported, Impostors, Published, Risk, TrainedOn, Weights
+from models.cards.card import (
+    Calibration,
+    Card,
+    CardError,
+    Imported,
+    Impostors,
+    PatientPrivacy,
+    Published,
+    Risk,
+    TrainedOn,
+    Weights,
+)
 from models.cards.folder import (
     SHIPPED,
     CardFolder,
@@ -27,6 +38,7 @@ __all__ = [
     "Imported",
     "Impostors",
     "Outside",
+    "PatientPrivacy",
     "Published",
     "Risk",
     "TrainedOn",

@@ -96,6 +96,30 @@ class Calibration(_Strict):
         return tuple(one.level for one in self.levels if one.upper <= target_rank1)
 
 
+class PatientPrivacy(_Strict):
+    """Differential privacy of the weights: adding or removing one patient with all scans changes how likely any weights
+    are by a factor of e^`epsilon` at most, but for `delta`.
+
+    DP-SGD: in each of `steps` a person is drawn with chance `sampling_rate`, the own gradient clipped to norm `clip`,
+    noise of spread `noise_multiplier` × `clip` added. `epsilon` is that of all `steps`, `steps_taken` may be fewer.
+    `people` are protected, `people_unprotected` had a say without. `covers` and `leaves_out` say what it speaks of.
+    """
+
+    unit: Literal["patient"]
+    epsilon: Annotated[float, Field(gt=0)]
+    delta: Annotated[float, Field(gt=0, lt=1)]
+    noise_multiplier: Annotated[float, Field(gt=0)]
+    clip: Annotated[float, Field(gt=0)]
+    sampling_rate: Annotated[float, Field(gt=0, le=1)]
+    steps: Annotated[int, Field(ge=1)]
+    steps_taken: Annotated[int, Field(ge=0)]
+    accountant: Text
+    people: Annotated[int, Field(ge=1)]
+    people_unprotected: Annotated[int, Field(ge=0)]
+    covers: Text
+    leaves_out: Text
+
+
 class Published(_Strict):
     """Weights that somebody else published and a site brings: which file, and where in it the network lies.
 
@@ -135,7 +159,7 @@ class Card(_Strict):
     """
 
     name: Name
-    role: Literal["attacker", "anonymiser"]
+    role: Literal["attacker", "anonymiser", "segmenter"]
     algorithm: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,64}$")]
     modalities: Annotated[tuple[str, ...], Field(min_length=1)]
     anatomy: tuple[str, ...] = ()
@@ -148,6 +172,7 @@ class Card(_Strict):
     trained_on: tuple[TrainedOn, ...] = ()
     impostors: Impostors | None = None
     calibration: Calibration | None = None
+    privacy: PatientPrivacy | None = None
     metrics: Mapping[str, str | float | int] = Field(default_factory=dict)
     intended_use: Text
     limits: Text

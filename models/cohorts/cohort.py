@@ -20,6 +20,7 @@ class Scan:
     A volume of a head is axial: slices go from feet to head, rows from front to back, columns from the person's right
     to left, as DICOM has them. `spacing_mm` is the distance along each axis of the array, None when unknown.
     `day` counts from the person's first scan, None when unknown. `masks` gives arrays of the same shape by name.
+    `load_colour` gives the same picture as (rows, columns, 3), red, green, blue, 0 to 1; None where there is only grey.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Scan:
     spacing_mm: tuple[float, ...] | None = None
     attributes: Mapping[str, str] = field(default_factory=dict)
     masks: Mapping[str, Callable[[], NDArray[np.bool_]]] = field(default_factory=dict)
+    load_colour: Callable[[], Pixels] | None = None
 
 
 @dataclass(frozen=True, slots=True)

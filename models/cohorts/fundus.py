@@ -131,6 +131,7 @@ def _scan(subject: str, session: int, visit: Visit, size: int, eye: str) -> Scan
             "site": site,
         },
         masks={name: partial(_mask, visit, size, eye, name) for name in ("disc", "cup", "vessels", *spots)},
+        load_colour=partial(_colour, visit, size, eye),
     )
 
 

@@ -86,7 +86,15 @@ def histogram(mapped: np.ndarray[tuple[int, ...], np.dtype[np.float32]], prep: P
 
 
 def measured(prep: Prepared, parts: LesionParts, histograms: Tensor) -> dict[str, float]:
-    """Every statistic of a study. `reconstruction` only where the study has all sequences of the card.
+    """Every statistic of a study. `reconstruction` only where the study has all sequences of the card."""
+    found = statistics(prep, parts.sequences, histograms)
+    if all(name in prep.mapped for name in parts.sequences):
+        found["reconstruction"] = reconstruction_error(prep, parts)
+    return found
+
+
+def statistics(prep: Prepared, sequences: Sequence[str], histograms: Tensor) -> dict[str, float]:
+    """Those that need no network. `histograms` (sequences, BINS) are the mean ones, in the order of `sequences`.
 
     Distances of histograms are Wasserstein-1 on the card's scale (0 to 1).
     """
@@ -99,14 +107,12 @@ def measured(prep: Prepared, parts: LesionParts, histograms: Tensor) -> dict[str
         found[f"head {name} (mm)"] = mm * float(filled[-1] - filled[0] + 1)
     found["share of the field that is head"] = float(prep.head.mean())
     found["dome"] = _dome(prep)
-    for index, name in enumerate(parts.sequences):
+    for index, name in enumerate(sequences):
         if name not in prep.mapped:
             continue
         own = histogram(prep.mapped[name], prep)
         found[f"histogram {name}"] = float((own.cumsum(0) - histograms[index].cumsum(0)).abs().sum() / BINS)
         found[f"bright share {name}"] = float((prep.mapped[name][prep.head & ~study.lesion] > BRIGHT).mean())
-    if all(name in prep.mapped for name in parts.sequences):
-        found["reconstruction"] = reconstruction_error(prep, parts)
     return found
 
 

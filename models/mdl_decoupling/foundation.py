@@ -22,12 +22,16 @@ OWN_WIDTH = 64
 
 
 class Foundation(nn.Module):
-    """(b, 1, h, w) of any size, 0 to 1 -> a map (b, features, rows, columns). Frozen, in evaluation mode."""
+    """(b, 1 or 3, h, w) of any size, 0 to 1 -> a map (b, features, rows, columns). Frozen, in evaluation mode."""
 
     features: int
 
-    def forward(self, x_b1hw: Tensor) -> Tensor:
+    def forward(self, x_bchw: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def findings_of(self, features: Tensor) -> Tensor | None:  # noqa: ARG002 - for those that were taught some
+        """Logits (b, findings) that the network's own head reads from features; None where it has no such head."""
+        return None
 
 
 class MgcaResNet(Foundation):
@@ -48,8 +52,8 @@ class MgcaResNet(Foundation):
             bias_downsample=False,
         )
 
-    def forward(self, x_b1hw: Tensor) -> Tensor:
-        x = (resized(squared(x_b1hw), 256).clamp(0, 1) * 255).round() / 255
+    def forward(self, x_bchw: Tensor) -> Tensor:
+        x = (resized(squared(x_bchw), 256).clamp(0, 1) * 255).round() / 255
         x = ((middle(x) - 0.5) / 0.5).expand(-1, 3, -1, -1)
         x = functional.interpolate(x, (UPSAMPLED, UPSAMPLED), mode="bilinear", align_corners=True)
         net = self.network
@@ -67,24 +71,24 @@ class RetFound(Foundation):
         super().__init__()
         self.network = VisionTransformer(side=224, patch=16, channels=3, width=1024, depth=24, heads=16)
 
-    def forward(self, x_b1hw: Tensor) -> Tensor:
-        mean, std = (torch.tensor(one).to(x_b1hw)[None, :, None, None] for one in IMAGENET)
-        x = (middle(resized(x_b1hw, 256, "bicubic")).expand(-1, 3, -1, -1) - mean) / std
+    def forward(self, x_bchw: Tensor) -> Tensor:
+        mean, std = (torch.tensor(one).to(x_bchw)[None, :, None, None] for one in IMAGENET)
+        x = (middle(resized(x_bchw, 256, "bicubic")).expand(-1, 3, -1, -1) - mean) / std
         tokens = self.network.tokens(x)[:, 1:]
         found = functional.layer_norm(tokens, tokens.shape[-1:], eps=1e-6)
         return found.transpose(1, 2).reshape(len(found), self.features, 14, 14)
 
 
 class OwnSemantics(Foundation):
-    """Our own: a small residual network that was taught findings; 64 x 8 x 8 of 64 x 64 pixels."""
+    """Our own: a small residual network that was taught findings; 64 x 8 x 8 of 64 x 64 pixels of `channels`."""
 
     features = OWN_WIDTH
 
-    def __init__(self, findings: int = 1) -> None:
+    def __init__(self, findings: int = 1, channels: int = 1) -> None:
         super().__init__()
         w = OWN_WIDTH
         self.body = nn.Sequential(
-            nn.Conv2d(1, w // 2, 5, 2, 2),
+            nn.Conv2d(channels, w // 2, 5, 2, 2),
             _Step(w // 2, w // 2, 1),
             _Step(w // 2, w, 2),
             _Step(w, w, 1),
@@ -92,16 +96,19 @@ class OwnSemantics(Foundation):
             _Step(w, w, 1),
         )
         self.findings = nn.Linear(w, max(findings, 1))
-        self.picture = nn.Conv2d(w, 16, 1)  # what the features say of a picture of 32 x 32
+        self.picture = nn.Conv2d(w, 16 * channels, 1)  # what the features say of a picture of 32 x 32
 
-    def forward(self, x_b1hw: Tensor) -> Tensor:
-        x = resized(x_b1hw, 64)
+    def forward(self, x_bchw: Tensor) -> Tensor:
+        x = resized(x_bchw, 64)
         centred = x - x.mean((1, 2, 3), keepdim=True)
         out: Tensor = self.body(centred / centred.square().mean((1, 2, 3), keepdim=True).sqrt().clamp(min=1e-3))
         return out
 
+    def findings_of(self, features: Tensor) -> Tensor:
+        return self.said(features)[0]
+
     def said(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of findings (b, findings), and pictures (b, 1, 32, 32): what it is taught by."""
+        """Logits of findings (b, findings), and pictures (b, channels, 32, 32): what it is taught by."""
         return self.findings(features.mean((2, 3))), functional.pixel_shuffle(self.picture(features), 4)
 
 
@@ -138,9 +145,12 @@ def foundation_of(name: str, tensors: Mapping[str, Tensor]) -> Foundation:
     if name not in FOUNDATIONS:
         raise ValueError(f"a foundation is one of {', '.join(FOUNDATIONS)}, not {name}")
     known = FOUNDATIONS[name]
-    findings = tensors.get("findings.bias")
+    findings, first = tensors.get("findings.bias"), tensors.get("body.0.weight")
     with torch.device("meta"):
-        made = OwnSemantics(len(findings)) if name == "own" and findings is not None else known.make()
+        if name == "own" and findings is not None and first is not None:
+            made: Foundation = OwnSemantics(len(findings), first.shape[1])
+        else:
+            made = known.make()
     named = {f"{known.prefix}{key}": one.float() if one.is_floating_point() else one for key, one in tensors.items()}
     try:
         made.load_state_dict(named, strict=True, assign=True)

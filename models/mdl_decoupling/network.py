@@ -86,6 +86,10 @@ class Decoupler(nn.Module):
     def standardised(self, features: Tensor) -> Tensor:
         return (features - self.feature_mean) / self.feature_std
 
+    def features_of(self, standardised: Tensor) -> Tensor:
+        """Features in the network's own scale again."""
+        return standardised * self.feature_std + self.feature_mean
+
     def code(self, features: Tensor) -> Coded:
         """As it is used: rounded, the mask without noise. The same input gives the same code."""
         q = self.encoder(self.standardised(features)).float().round()

@@ -8,9 +8,14 @@ These two ask that M ⊗ Q names the person, not that Q_sem does not: measured, 
 paper, `confuse` adds λ_leak L_ReID(h'(Q_sem)), h' with a reversed gradient: an opponent learns to name the person from
 Q_sem, and codec and mask learn to leave it nothing. 0 is literal. What the opponent points at is masked only where its
 bits are not too dear: at the literal ρ = `price` = 1 the mask keeps to one channel of 32, whatever else is in the code.
+
+An opponent that is strong leaves nothing in Q_sem at all: measured, findings went with identity. `useful` adds
+λ_use BCE(g(D(Q_sem)), σ(g(f))), g the head by which the frozen network itself reads findings, where it has one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -38,9 +43,11 @@ def decoupling_losses(
     name: float = NAME,
     confuse: float = 0.0,
     price: float = 1.0,
+    useful: float = 0.0,
+    reads: Callable[[Tensor], Tensor | None] = lambda _features: None,
 ) -> tuple[dict[str, Tensor], Coded]:
-    """Terms `rate`, `distortion`, `identity rate`, `identity`, `leak` where it is asked for, and the two losses
-    `code-all` and `code-id`; the codes.
+    """Terms `rate`, `distortion`, `identity rate`, `identity`, `leak` and `meaning` where they are asked for, and both
+    losses, `code-all` and `code-id`; the codes. `reads`: features -> logits of findings, or None.
 
     Raises ValueError when nobody of `who_b` has two pictures.
     """
@@ -57,4 +64,9 @@ def decoupling_losses(
     terms["code-id"] = price * terms["identity rate"] + name * terms["identity"]
     if confuse:
         terms["code-id"] = terms["code-id"] + confuse * terms["leak"]
+    told = reads(features) if useful else None
+    again = reads(model.features_of(model.decode(coded.q_sem))) if useful else None
+    if told is not None and again is not None:
+        terms["meaning"] = functional.binary_cross_entropy_with_logits(again, told.detach().sigmoid())
+        terms["code-id"] = terms["code-id"] + useful * terms["meaning"]
     return terms, coded

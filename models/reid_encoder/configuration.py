@@ -10,7 +10,8 @@ class ReidConfig:
     """`side` pixels that images are brought to, in `patch` pixels a place; grey is repeated to `channels`.
 
     `entries` of a codebook of low-rank adapters of `rank`, which the picture itself mixes: films of one person from two
-    machines then go through two networks. 0 entries leave them out. `dimensions` of the identity.
+    machines then go through two networks. 0 entries leave them out. `dimensions` of the identity. `around`: each pixel
+    is set against a square of so many pixels a side, for photographs of which light and frame fill most; 0: as it is.
     """
 
     side: int
@@ -22,6 +23,7 @@ class ReidConfig:
     dimensions: int
     entries: int
     rank: int
+    around: int = 0
 
     def __post_init__(self) -> None:
         if self.side % self.patch or self.width % self.heads:
@@ -30,6 +32,8 @@ class ReidConfig:
             raise ValueError("sizes are positive")
         if self.entries < 0 or (self.entries and self.rank < 1):
             raise ValueError("a codebook has 0 entries or more, of rank 1 or more")
+        if self.around and (self.around % 2 == 0 or not 3 <= self.around <= self.side):
+            raise ValueError("surroundings have an odd number of pixels a side, from 3 up to the picture's")
 
     @property
     def grid(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from torch import Tensor, nn
@@ -28,12 +28,16 @@ def said(prefix: str, config: Any) -> dict[str, Value]:
 
 
 def configured(prefix: str, like: Config, card: Card) -> Config:
-    """The configuration that the card says, in the kinds of `like`. Raises CardError for one missing or wrong."""
+    """The configuration that the card says, in the kinds of `like`; what cards made before a field cannot say has its
+    default. Raises CardError for one missing or wrong.
+    """
     kind: Any = type(like)
     given: dict[str, Any] = {}
     for one in fields(kind):
         name, pattern = f"{prefix}_{one.name}", getattr(like, one.name)
         if name not in card.parameters:
+            if one.default is not MISSING:
+                continue
             raise CardError(f"{card.name}: parameters.{name} is missing")
         value = card.parameters[name]
         wanted = float if isinstance(pattern, float) else type(pattern)

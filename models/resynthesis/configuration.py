@@ -10,7 +10,8 @@ Prediction = Literal["epsilon", "v_prediction", "flow"]
 
 @dataclass(frozen=True, slots=True)
 class ResynthesisConfig:
-    """`side` pixels, `channels` of the autoencoder (grey is repeated, and averaged back), `latent` its latent's.
+    """`side` pixels, `channels` of the autoencoder (grey is repeated, and averaged back; 3 take colour as it is),
+    `latent` its latent's.
 
     `vae_widths`, `unet_widths` of their scales; `attention` says which of the U-Net's scales see the conditions.
     `heads` of its attention at each scale, `cross` channels of a condition's token. `semantic` channels of f̂_sem,

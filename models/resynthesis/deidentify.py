@@ -16,21 +16,23 @@ from models.resynthesis.sampling import sample
 
 @dataclass(frozen=True, slots=True)
 class Deidentified:
-    """`picture` (b, 1, h, w), 0 to 1; `noid`, `mask` (True where blocked) at the card's size (b, 1, side, side)."""
+    """`picture` (b, c, h, w), 0 to 1; `noid` (b, c, side, side), `mask` (b, 1, side, side; True where blocked) at the
+    card's size.
+    """
 
     picture: Tensor
     noid: Tensor
     mask: Tensor
 
 
-def left_over(x_b1hw: Tensor, grid_mask_bhw: Tensor, side: int) -> tuple[Tensor, Tensor]:
+def left_over(x_bchw: Tensor, grid_mask_bhw: Tensor, side: int) -> tuple[Tensor, Tensor]:
     """(X_noID, mask) at side x side, of pictures of any size and masks on the map's grid.
 
     Blocked before it is shrunk and again after: shrinking mixes neighbours, and nothing of what is blocked may get
     into a pixel that is not.
     """
-    size = (x_b1hw.shape[-2], x_b1hw.shape[-1])
-    x = torch.where(enlarged(grid_mask_bhw, size)[:, None], torch.zeros_like(x_b1hw), x_b1hw)
+    size = (x_bchw.shape[-2], x_bchw.shape[-1])
+    x = torch.where(enlarged(grid_mask_bhw, size)[:, None], torch.zeros_like(x_bchw), x_bchw)
     if size != (side, side):
         x = functional.interpolate(x, (side, side), mode="bilinear", antialias=True, align_corners=False)
     mask = enlarged(grid_mask_bhw, (side, side))[:, None]
@@ -40,24 +42,28 @@ def left_over(x_b1hw: Tensor, grid_mask_bhw: Tensor, side: int) -> tuple[Tensor,
 @torch.no_grad()
 def deidentified(
     parts: AdjustableParts,
-    x_b1hw: Tensor,
+    x_bchw: Tensor,
     blocking: Blocking,
     noise: Tensor,
     *,
     sampler: str | None = None,
     steps: int | None = None,
 ) -> Deidentified:
-    """Pictures of any size, 0 to 1; `noise` standard normal (b, latent, h/f, w/f), new for each picture.
+    """Pictures of any size and of the card's channels, 0 to 1; `noise` standard normal (b, latent, h/f, w/f), new for
+    each picture.
 
-    `sampler` and `steps`: the card's unless said. Raises ValueError for noise of another shape or numbers outside 0..1.
+    `sampler` and `steps`: the card's unless said. Raises ValueError for noise of another shape, other channels, or
+    numbers outside 0..1.
     """
     config = parts.resynthesis.config
-    wanted = (len(x_b1hw), config.latent, config.latent_side, config.latent_side)
+    wanted = (len(x_bchw), config.latent, config.latent_side, config.latent_side)
     if tuple(noise.shape) != wanted:
         raise ValueError(f"the noise is {wanted}, not {tuple(noise.shape)}")
-    if not bool(((x_b1hw >= 0) & (x_b1hw <= 1)).all()):
+    if x_bchw.shape[1] != parts.channels:
+        raise ValueError(f"pictures have {parts.channels} channels, not {x_bchw.shape[1]}")
+    if not bool(((x_bchw >= 0) & (x_bchw <= 1)).all()):
         raise ValueError("pictures have numbers from 0 to 1")
-    x = x_b1hw.to(parts.device)
+    x = x_bchw.to(parts.device)
     grid_mask = blocking.mask(identity_map(parts.reid, x))
     noid, mask = left_over(x, grid_mask, config.side)
     semantics = parts.decoupler.semantics(parts.foundation(x))
@@ -69,7 +75,7 @@ def deidentified(
         sampler=sampler or parts.sampler,
         steps=steps or parts.steps,
     )
-    made = parts.resynthesis.decode(z)
+    made = parts.resynthesis.decode(z, parts.channels)
     if made.shape[-2:] != x.shape[-2:]:
         made = functional.interpolate(made, x.shape[-2:], mode="bicubic", antialias=True, align_corners=False)
     return Deidentified(made.clamp(0, 1), noid, mask)

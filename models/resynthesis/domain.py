@@ -1,7 +1,8 @@
 """Is a picture of the kind that the card was trained on? Statistics of people held out, each with limits.
 
 Brightness and its histogram, the shape of the picture, how well the autoencoder gives it back, and where its features
-lie among those of training pictures. Pictures are levelled first: their darkest and brightest half percent lie where
+lie among those of training pictures; of colour, how red and how blue it is beside its green, and a histogram of each.
+Pictures are levelled first: their darkest and brightest half percent (of all channels together: colour stays) lie where
 those of training pictures do, so that exposure and window of a machine are no statistic.
 """
 
@@ -26,8 +27,8 @@ TENSORS = ("domain.histogram", "domain.centre", "domain.axes", "domain.spread")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Of training pictures: `histogram` (BINS,), and of their features `centre` (d,), `axes` (d, k), `spread` (k + 1,):
-    deviation along each axis, then the length of what lies beside all axes.
+    """Of training pictures: `histogram` (BINS,), of colour (3, BINS), and of their features `centre` (d,), `axes`
+    (d, k), `spread` (k + 1,): deviation along each axis, then the length of what lies beside all axes.
     """
 
     histogram: Tensor
@@ -82,7 +83,7 @@ def levelled(x: Tensor, ends: tuple[float, float], shown: tuple[float, float]) -
 
 
 def fitted(parts: AdjustableParts, training: Tensor, held_out: Tensor) -> PictureDomain:
-    """From pictures (n, 1, side, side) of people trained on (what is usual) and held out (the limits)."""
+    """From pictures (n, c, side, side) of people trained on (what is usual) and held out (the limits)."""
     ends = torch.tensor([ends_of(one) for one in training])
     low, high = (float(one) for one in ends.mean(0))
     shown = (max(low, 0.0), min(max(high, low + 0.1), 1.0))
@@ -101,29 +102,31 @@ def fitted(parts: AdjustableParts, training: Tensor, held_out: Tensor) -> Pictur
 
 @torch.no_grad()
 def measured(
-    parts: AdjustableParts, reference: Reference, x_b1ss: Tensor, shapes: Sequence[tuple[int, int]]
+    parts: AdjustableParts, reference: Reference, x_bcss: Tensor, shapes: Sequence[tuple[int, int]]
 ) -> list[dict[str, float]]:
     """Every statistic of levelled pictures at the card's size; `shapes` (rows, columns) as they came."""
     found: list[dict[str, float]] = []
-    for x, some in zip(torch.split(x_b1ss, TOGETHER), _pieces(shapes), strict=True):
+    for x, some in zip(torch.split(x_bcss, TOGETHER), _pieces(shapes), strict=True):
         x = x.to(parts.device)  # noqa: PLW2901
-        wrong = (parts.resynthesis.decode(parts.resynthesis.encode(x)) - x).square().mean((1, 2, 3)).sqrt()
+        given_back = parts.resynthesis.decode(parts.resynthesis.encode(x), x.shape[1])
+        wrong = (given_back - x).square().mean((1, 2, 3)).sqrt()
         spread = x.std((1, 2, 3))
         away = pooled(parts, x) - reference.centre.to(x)
         along = away @ reference.axes.to(x)
         beside = (away - along @ reference.axes.to(x).T).norm(dim=1) / reference.spread[-1].to(x)
         far = (along / reference.spread[:-1].to(x)).square().mean(1).sqrt()
         for at, (rows, columns) in enumerate(some):
-            apart = (_histogram(x[at]).cumsum(0) - reference.histogram.to(x).cumsum(0)).abs().sum() / BINS
+            apart = (_histogram(x[at : at + 1]).cumsum(-1) - reference.histogram.to(x).cumsum(-1)).abs().sum(-1) / BINS
             found.append(
                 {
                     "mean": float(x[at].mean()),
                     "spread": float(spread[at]),
                     "height over width": rows / columns,
-                    "histogram": float(apart),
+                    "histogram": float(apart.max()),
                     "reconstruction": float(wrong[at] / spread[at].clamp(min=1e-6)),
                     "features along": float(far[at]),
                     "features beside": float(beside[at]),
+                    **_colour(x[at]),
                 }
             )
     return found
@@ -134,12 +137,21 @@ def _pieces(shapes: Sequence[tuple[int, int]]) -> list[Sequence[tuple[int, int]]
 
 
 @torch.no_grad()
-def pooled(parts: AdjustableParts, x_b1hw: Tensor) -> Tensor:
+def pooled(parts: AdjustableParts, x_bchw: Tensor) -> Tensor:
     """(b, 4 · features): means of the frozen network's features in each quarter of the picture."""
-    return functional.adaptive_avg_pool2d(parts.foundation(x_b1hw).float(), 2).flatten(1)
+    return functional.adaptive_avg_pool2d(parts.foundation(x_bchw).float(), 2).flatten(1)
 
 
-def _histogram(x: Tensor) -> Tensor:
-    """(BINS,), sum 1."""
-    counts = torch.histc(x.float(), BINS, 0.0, 1.0)
-    return counts / counts.sum().clamp(min=1)
+def _histogram(x_bchw: Tensor) -> Tensor:
+    """(BINS,), of colour (3, BINS); each sums to 1."""
+    counts = torch.stack([torch.histc(one.float(), BINS, 0.0, 1.0) for one in x_bchw.unbind(1)])
+    shares = counts / counts.sum(1, keepdim=True).clamp(min=1)
+    return shares if len(shares) > 1 else shares[0]
+
+
+def _colour(x_chw: Tensor) -> dict[str, float]:
+    """Means of red and of blue by that of green: a grey picture in three channels has 1. Without colour nothing."""
+    if len(x_chw) == 1:
+        return {}
+    red, green, blue = (float(one) for one in x_chw.mean((1, 2)))
+    return {"red over green": red / max(green, 1e-6), "blue over green": blue / max(green, 1e-6)}

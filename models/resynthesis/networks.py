@@ -42,37 +42,43 @@ class Resynthesis(nn.Module):
     def schedule(self) -> NoiseSchedule:
         return NoiseSchedule.of(self.config.prediction, self.config.spacing)
 
-    def posterior(self, x_b1hw: Tensor) -> Any:
-        """q(z | x) of grey pictures, 0 to 1; the autoencoder sees −1 to 1. Raises ValueError for another size."""
-        side = self.config.side
-        if x_b1hw.shape[1:] != (1, side, side):
-            raise ValueError(f"pictures are 1 x {side} x {side}, not {tuple(x_b1hw.shape[1:])}")
-        return self.vae.encode((2 * x_b1hw - 1).expand(-1, self.config.channels, -1, -1)).latent_dist
+    def posterior(self, x_bchw: Tensor) -> Any:
+        """q(z | x) of grey pictures, or of `channels`, 0 to 1; the autoencoder sees −1 to 1. Raises ValueError for
+        another size.
+        """
+        side, channels = self.config.side, self.config.channels
+        if x_bchw.shape[1:] not in ((1, side, side), (channels, side, side)):
+            raise ValueError(f"pictures are 1 or {channels} x {side} x {side}, not {tuple(x_bchw.shape[1:])}")
+        return self.vae.encode((2 * x_bchw - 1).expand(-1, channels, -1, -1)).latent_dist
 
     def measure(self, means: Tensor) -> None:
         """Sets shift and scale from posterior means of training people (n, latent, h, w)."""
         self.shift.copy_(means.mean((0, 2, 3), keepdim=True))
         self.scale.copy_(1 / means.std((0, 2, 3), keepdim=True).clamp(min=1e-4))
 
-    def encode(self, x_b1hw: Tensor) -> Tensor:
+    def encode(self, x_bchw: Tensor) -> Tensor:
         """Scaled latents (b, latent, h, w): means, without a draw."""
-        out: Tensor = (self.posterior(x_b1hw).mean - self.shift) * self.scale
+        out: Tensor = (self.posterior(x_bchw).mean - self.shift) * self.scale
         return out
 
-    def decode(self, z: Tensor) -> Tensor:
-        """Scaled latents -> (b, 1, side, side), not clipped."""
-        out: Tensor = self.vae.decode(z / self.scale + self.shift).sample
-        return out.mean(1, keepdim=True) / 2 + 0.5
+    def decode(self, z: Tensor, channels: int = 1) -> Tensor:
+        """Scaled latents -> (b, channels, side, side), not clipped. One channel is the mean of all."""
+        return self.shown(self.vae.decode(z / self.scale + self.shift).sample, channels)
 
-    def conditions(self, noid_b1hw: Tensor, mask_b1hw: Tensor, semantics: Tensor) -> Conditioned:
+    @staticmethod
+    def shown(made: Tensor, channels: int) -> Tensor:
+        """What the autoencoder gives, −1 to 1, as pictures of 0 to 1."""
+        return (made if channels > 1 else made.mean(1, keepdim=True)) / 2 + 0.5
+
+    def conditions(self, noid_bchw: Tensor, mask_b1hw: Tensor, semantics: Tensor) -> Conditioned:
         """X_noID, True where it was blocked, and f̂_sem (b, semantic, ...).
 
         Pixels under the mask are set to 0 once more: what the mask covers cannot come in here. Gradients flow into
         `semantics`, and not into the autoencoder.
         """
-        hidden = mask_b1hw.to(noid_b1hw)
+        hidden = mask_b1hw.to(noid_bchw)
         with torch.no_grad():
-            latent = self.encode(torch.where(mask_b1hw, torch.zeros_like(noid_b1hw), noid_b1hw))
+            latent = self.encode(torch.where(mask_b1hw, torch.zeros_like(noid_bchw), noid_bchw))
         size = (self.config.latent_side, self.config.latent_side)
         planes = torch.cat([latent, functional.adaptive_avg_pool2d(hidden, size)], 1)
         return Conditioned(self.fusion(self.featnet(planes), semantics), planes)

@@ -12,14 +12,14 @@ KL_WEIGHT = 1e-4  # on means over elements: enough to bound the latent, too litt
 EDGES = 0.5  # of the gradients' error: means alone blur ribs and vessels
 
 
-def vae_loss(model: Resynthesis, x_b1hw: Tensor, generator: torch.Generator) -> Tensor:
+def vae_loss(model: Resynthesis, x_bchw: Tensor, generator: torch.Generator) -> Tensor:
     """Absolute error of pixels and of their differences, and the divergence to N(0, I); means over elements."""
-    posterior = model.posterior(x_b1hw)
+    posterior = model.posterior(x_bchw)
     noise = torch.randn(posterior.mean.shape, generator=generator).to(posterior.mean)
     z = posterior.mean + posterior.std * noise
-    made = model.vae.decode(z).sample.mean(1, keepdim=True) / 2 + 0.5
-    error = functional.l1_loss(made, x_b1hw)
-    edges = sum(functional.l1_loss(made.diff(dim=axis), x_b1hw.diff(dim=axis)) for axis in (2, 3))
+    made = model.shown(model.vae.decode(z).sample, x_bchw.shape[1])
+    error = functional.l1_loss(made, x_bchw)
+    edges = sum(functional.l1_loss(made.diff(dim=axis), x_bchw.diff(dim=axis)) for axis in (2, 3))
     divergence = 0.5 * (posterior.mean**2 + posterior.var - 1 - posterior.logvar).mean()
     total: Tensor = error + EDGES * edges + KL_WEIGHT * divergence
     return total

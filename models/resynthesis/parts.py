@@ -17,6 +17,7 @@ from models.mdl_decoupling.parameters import codec_of
 from models.reid_encoder import SMALL as SMALL_REID
 from models.reid_encoder import ReidEncoder
 from models.reid_encoder.parameters import Value, configured, filled, named, said
+from models.resynthesis import sides
 from models.resynthesis.configuration import SMALL
 from models.resynthesis.networks import Resynthesis
 
@@ -25,7 +26,9 @@ ALGORITHM = "adjustable_resynthesis"
 
 @dataclass(frozen=True, slots=True)
 class AdjustableParts:
-    """Networks in evaluation mode. `sampler` and `steps` are what the card was judged with."""
+    """Networks in evaluation mode. `sampler` and `steps` are what the card was judged with. `channels` of the pictures
+    that it makes: 1 (grey) or 3 (red, green, blue). `sides`, where an organ is paired: `sides.fitted`.
+    """
 
     reid: ReidEncoder
     foundation_name: str
@@ -34,6 +37,8 @@ class AdjustableParts:
     resynthesis: Resynthesis
     sampler: str
     steps: int
+    channels: int = 1
+    sides: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
@@ -42,6 +47,7 @@ class AdjustableParts:
     def tensors(self) -> dict[str, Tensor]:
         """By the names that a card's weights have."""
         made = named("reid", self.reid) | named("decoupler", self.decoupler) | named("resynthesis", self.resynthesis)
+        made |= {} if self.sides is None else {sides.NAME: self.sides.cpu()}
         return made | (named("foundation", self.foundation) if self.foundation_name == "own" else {})
 
     def parameters(self) -> dict[str, Value]:
@@ -53,6 +59,7 @@ class AdjustableParts:
             **said("picture", self.resynthesis.config),
             "sampler": self.sampler,
             "steps": self.steps,
+            "channels": self.channels,
         }
 
 
@@ -76,6 +83,20 @@ def parts_of(
     sampler, steps = card.parameters.get("sampler"), card.parameters.get("steps")
     if not isinstance(sampler, str) or not isinstance(steps, int) or steps < 1:
         raise CardError(f"{card.name}: parameters.sampler and parameters.steps say how it is sampled")
+    channels = card.parameters.get("channels", 1)  # cards made before colour do not say it
+    if channels not in (1, 3) or (channels == 3 and {config.channels, reid.config.channels} != {3}):
+        raise CardError(f"{card.name}: parameters.channels is 1, or 3 with networks of 3 channels")
     for one in (reid, foundation, decoupler, resynthesis):
         one.to(device)
-    return AdjustableParts(reid, str(card.parameters["foundation"]), foundation, decoupler, resynthesis, sampler, steps)
+    right = tensors.get(sides.NAME)
+    return AdjustableParts(
+        reid,
+        str(card.parameters["foundation"]),
+        foundation,
+        decoupler,
+        resynthesis,
+        sampler,
+        steps,
+        int(str(channels)),
+        None if right is None else right.float().to(device),
+    )

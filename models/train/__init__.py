@@ -15,8 +15,14 @@ ENTRIES: dict[str, str] = {
     "resynthesis-chest-1": "models.train.resynthesis",
     "onestep-chest-1": "models.train.onestep",
     "lesion-brain-coarse-1": "models.train.lesion_coarse",
+    "lesion-segment-small-1": "models.train.lesion_segment",
     "chest-resynth-small-1": "models.train.chest_resynth_small",
+    "fundus-resynth-small-1": "models.train.fundus_resynth_small",
 }
+
+# Entries whose losses are sums over people and whose stages clip each person. Contrastive losses compare people with
+# each other, the codec's opponent and joint stage as well: no epsilon is claimed of those.
+PRIVATE = frozenset({"lesion-brain-1", "lesion-brain-coarse-1"})
 
 
 def entry_of(text: str) -> str:

@@ -78,7 +78,7 @@ def train_decoupling(
 def semantics_stage(line: Line) -> Foundation:
     """Our own foundation: findings where they are told, and a coarse picture; frozen afterwards."""
     line.fresh(2)
-    network = OwnSemantics(len(line.fitted.names)).to(line.where)
+    network = OwnSemantics(len(line.fitted.names), line.plan.channels).to(line.where)
     rows = torch.arange(len(line.fitted))
     held = _repeated(_semantics_loss(line.held), some(torch.arange(len(line.held)), 256))
     plan = line.plan
@@ -112,14 +112,14 @@ def codec_stage(line: Line, foundation: Foundation) -> Decoupler:
     plan = line.plan
     people = line.fitted.mated()
     epochs = plan.codec_steps * plan.people // max(len(people), 1)
-    loss = codec_loss(line.fitted, features, epochs, plan)
+    loss = codec_loss(line.fitted, foundation, features, epochs, plan)
     settled = replace(plan, confuse=0.0)  # an opponent that reads better is no reason to stop: its term is left out
-    held = _repeated(codec_loss(line.held, features_held, 0, settled), line.held.mated())
+    held = _repeated(codec_loss(line.held, foundation, features_held, 0, settled), line.held.mated())
     line.run("codec", network, plan.codec_steps, people, plan.people, loss, held)
     return network
 
 
-def codec_loss(material: Material, features: AtRows, epochs: int, plan: AdjustablePlan) -> Loss:
+def codec_loss(material: Material, foundation: Foundation, features: AtRows, epochs: int, plan: AdjustablePlan) -> Loss:
     """L_code-all + L_code-id on two pictures of everybody; τ falls over `epochs` (0: it is cold)."""
 
     def loss(network: nn.Module, people: Tensor, generator: torch.Generator, epoch: int) -> Tensor:
@@ -129,7 +129,15 @@ def codec_loss(material: Material, features: AtRows, epochs: int, plan: Adjustab
         temperature = temperature_at(min(epoch / epochs, 1.0) if epochs else 1.0)
         who = material.who[rows].to(where)
         terms, _ = decoupling_losses(
-            network, features(rows), who, temperature, generator, confuse=plan.confuse, price=plan.price
+            network,
+            features(rows),
+            who,
+            temperature,
+            generator,
+            confuse=plan.confuse,
+            price=plan.price,
+            useful=plan.useful,
+            reads=foundation.findings_of,
         )
         return terms["code-all"] + terms["code-id"]
 

@@ -2,7 +2,8 @@
 
 People are split by hash, 85 : 15: the rest stops the training early and is the reference of the memorisation tests.
 Sequences are those that all of the cohorts' studies have, classes those that occur. One process, one device: several
-GPUs are not used.
+GPUs are not used. Under differential privacy (`models.train.privacy`) all that is not a gradient, as the spread of
+latents and the domain, is measured on people held out.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from models.train.lesion_losses import (
 )
 from models.train.lesion_material import Material, Visit, common_sequences, gathered, split_visits, usable, visits_of
 from models.train.lesion_memory import memorisation
+from models.train.privacy import PatientMechanism, PatientSteps, opacus
 from models.train.stages import HeldLoss, Loss, Stage, device, run_stage
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
@@ -82,6 +84,8 @@ def train(cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Trained:
 
 def train_lesion(name: str, plan: LesionPlan, cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Trained:
     """Raises ValueError for cohorts that cannot be trained on, or a checkpoint of another plan."""
+    if options.privacy is not None:
+        opacus()  # is it there? Rather than after an hour of reading
     visits = visits_of(cohorts)
     sequences = common_sequences(visits)
     kinds = tuple(sorted({visit.kind for visit in visits}))
@@ -92,8 +96,9 @@ def train_lesion(name: str, plan: LesionPlan, cohorts: Sequence[Cohort], options
     )
     ours, others = split_visits(visits, FITTED)
     fitted, held = (gathered(some, sequences, kinds, plan.vae.side, plan.voxel_mm, tick) for some in (ours, others))
-    parts = _trained(plan, fitted, held, sequences, kinds, options, tick)
-    domain = _domain(parts, ours, tick)
+    mechanism = _mechanism(plan, fitted, options)
+    parts = _trained(plan, fitted, held, sequences, kinds, options, mechanism, tick)
+    domain = _domain(parts, ours if mechanism is None else others, tick)
     trained_on, people = lists_of(name, cohorts)
     tensors = compact(parts.tensors() | {HISTOGRAMS: domain.histograms})
     card = Card(
@@ -105,6 +110,7 @@ def train_lesion(name: str, plan: LesionPlan, cohorts: Sequence[Cohort], options
         dimensions=plan.vae.latent,
         parameters=parts.parameters() | domain.parameters(),
         trained_on=trained_on,
+        privacy=mechanism.carded(len(torch.unique(held.who))) if mechanism is not None else None,
         intended_use="Replaces everything around a lesion in axial head MRI by generated anatomy; a stage of the "
         "gateway, behind its gate.",
         limits="Axial volumes of the kind that its domain describes. Generated anatomy is nobody's: not for diagnosis, "
@@ -121,6 +127,14 @@ def train_lesion(name: str, plan: LesionPlan, cohorts: Sequence[Cohort], options
     )
 
 
+def _mechanism(plan: LesionPlan, fitted: Material, options: Options) -> PatientMechanism | None:
+    """Over all stages; as many people in a step, on average, as there would be slices."""
+    if options.privacy is None:
+        return None
+    steps = plan.vae_steps + plan.diffusion_steps + plan.student_steps
+    return PatientMechanism(options.privacy, torch.unique(fitted.who), plan.batch, steps)
+
+
 def _trained(
     plan: LesionPlan,
     fitted: Material,
@@ -128,6 +142,7 @@ def _trained(
     sequences: tuple[str, ...],
     kinds: tuple[str, ...],
     options: Options,
+    mechanism: PatientMechanism | None,
     tick: Tick,
 ) -> LesionParts:
     """The three stages one after the other."""
@@ -135,40 +150,48 @@ def _trained(
     where = device()
     vae = LesionVae(plan.vae).to(where)
     unet = LatentUNet(plan.unet).to(where)
-    run = partial(_run, plan, options, tick)
+    run = partial(_run, plan, options, mechanism, tick)
     judged = _some(torch.arange(len(held)))
-    run("vae", vae, plan.vae_steps, torch.arange(len(fitted)), vae_stage_loss(fitted), vae_held_loss(held, judged))
-    latents = encoded(vae, fitted)
-    measure_latents(vae, latents.to(where))
-    z, z_held = (vae.scaled(one.to(where)).cpu() for one in (latents, encoded(vae, held)))
+    everything = torch.arange(len(fitted))
+    run("vae", vae, plan.vae_steps, everything, fitted.who, vae_stage_loss(fitted), vae_held_loss(held, judged))
+    latents, latents_held = encoded(vae, fitted), encoded(vae, held)
+    measure_latents(vae, (latents if mechanism is None else latents_held).to(where))
+    z, z_held = (vae.scaled(one.to(where)).cpu() for one in (latents, latents_held))
     rows, rows_held = (torch.nonzero(one.below >= 0).flatten() for one in (fitted, held))
     if not len(rows) or not len(rows_held):
         raise ValueError("studies of one slice cannot teach how slices fit together")
     judge = diffusion_held_loss(held, z_held, _some(rows_held))
-    run("diffusion", unet, plan.diffusion_steps, rows, diffusion_stage_loss(fitted, z), judge)
+    run("diffusion", unet, plan.diffusion_steps, rows, fitted.who[rows], diffusion_stage_loss(fitted, z), judge)
     teacher = "flow" if plan.unet.prediction == "flow" else "ddim"
     parts = LesionParts(vae, unet, None, sequences, kinds, plan.voxel_mm, teacher, plan.teacher_sampled)
     if not plan.student_steps:
         return parts
     student = LatentUNet(replace(plan.unet, prediction="flow")).to(where)
     student.load_state_dict(unet.state_dict())  # what it knows of anatomy; what it says of it is learnt anew
-    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(options.seed))
-    sources, sources_held = rows[order[: plan.pairs]], _some(rows_held)
-    pairs = teacher_pairs(unet, fitted, z, sources, plan.teacher_steps, options.seed)
+    generator = torch.Generator().manual_seed(options.seed)
+    if mechanism is None:
+        sources = rows[torch.randperm(len(rows), generator=generator)[: plan.pairs]]
+        pairs = teacher_pairs(unet, fitted, z, sources, plan.teacher_steps, options.seed)
+    else:  # a public seed would give everybody other noise when one person is left out
+        sources = mechanism.some_of_each(rows, fitted.who[rows], plan.pairs)
+        pairs = teacher_pairs(unet, fitted, z, sources, plan.teacher_steps, mechanism.draws.seed())
+    sources_held = _some(rows_held)
     pairs_held = teacher_pairs(unet, held, z_held, sources_held, plan.teacher_steps, options.seed + 1)
     loss, judge = student_loss(fitted, z, sources, pairs), student_held_loss(held, z_held, sources_held, pairs_held)
-    run("student", student, plan.student_steps, torch.arange(len(sources)), loss, judge)
+    run("student", student, plan.student_steps, torch.arange(len(sources)), fitted.who[sources], loss, judge)
     return replace(parts, student=student, sampler="flow", steps=plan.sampled)
 
 
 def _run(
     plan: LesionPlan,
     options: Options,
+    mechanism: PatientMechanism | None,
     tick: Tick,
     name: str,
     network: nn.Module,
     steps: int,
     rows: Tensor,
+    who: Tensor,
     loss: Loss,
     held_loss: HeldLoss,
 ) -> None:
@@ -184,6 +207,7 @@ def _run(
         evaluate_every=plan.evaluate_every,
         patience=plan.patience,
         seed=options.seed,
+        private=PatientSteps(mechanism, rows, who) if mechanism is not None else None,
     )
     run_stage(network, stage, options.checkpoint, tick)
 

@@ -22,7 +22,7 @@ SLICES = 6  # of a volume, from the middle half of its slices
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """`x` (n, 1, side, side) float16, 0 to 1; `who` (n,) numbers of people from 0; `findings` (n, names) 1, 0 or NaN.
+    """`x` (n, c, side, side) float16, 0 to 1; `who` (n,) numbers of people from 0; `findings` (n, names) 1, 0 or NaN.
 
     `people` by number, as cohort/subject.
     """
@@ -108,8 +108,8 @@ def apart(cohorts: Sequence[Cohort], share: float) -> tuple[list[Cohort], list[C
     return part(ours), part(set(people) - ours)
 
 
-def gathered(cohorts: Sequence[Cohort], names: Sequence[str], side: int, tick: Tick) -> Material:
-    """Every scan, loaded once. Raises ValueError for pixels outside 0 to 1."""
+def gathered(cohorts: Sequence[Cohort], names: Sequence[str], side: int, tick: Tick, channels: int = 1) -> Material:
+    """Every scan, loaded once; 3 `channels` are colour. Raises ValueError for pixels outside 0 to 1, or no colour."""
     people = tuple(sorted(f"{cohort.name}/{subject}" for cohort in cohorts for subject in cohort.subjects))
     numbers = {person: number for number, person in enumerate(people)}
     pictures, who, findings = [], [], []
@@ -117,7 +117,7 @@ def gathered(cohorts: Sequence[Cohort], names: Sequence[str], side: int, tick: T
     done = 0
     for cohort in cohorts:
         for scan in cohort:
-            made = pictures_of(scan, side)
+            made = pictures_of(scan, side, channels)
             told = findings_of(scan)
             row = [float("nan") if told is None else float(name in told) for name in names]
             pictures.append(made)
@@ -129,15 +129,32 @@ def gathered(cohorts: Sequence[Cohort], names: Sequence[str], side: int, tick: T
     return Material(torch.cat(pictures).half(), torch.tensor(who), table, tuple(names), people)
 
 
-def pictures_of(scan: Scan, side: int) -> Tensor:
-    """(n, 1, side, side), 0 to 1: the image, or some axial slices of a volume, areas averaged."""
+def pictures_of(scan: Scan, side: int, channels: int = 1) -> Tensor:
+    """(n, channels, side, side), 0 to 1: the image, or some axial slices of a volume, areas averaged."""
+    if channels > 1:
+        return _at(_in_colour(scan), side)
     pixels = np.asarray(scan.load(), np.float32)
     if pixels.ndim not in (2, 3) or not np.isfinite(pixels).all() or pixels.min() < 0 or pixels.max() > 1:
         raise ValueError("a scan is an image or a volume of numbers from 0 to 1")
     if pixels.ndim == 3:
         first, last = len(pixels) // 4, max(len(pixels) - len(pixels) // 4 - 1, len(pixels) // 4)
         pixels = pixels[np.unique(np.linspace(first, last, SLICES).round().astype(int))]
-    x = torch.from_numpy(np.ascontiguousarray(pixels)).reshape(-1, 1, *pixels.shape[-2:])
+    return _at(torch.from_numpy(np.ascontiguousarray(pixels)).reshape(-1, 1, *pixels.shape[-2:]), side)
+
+
+def _in_colour(scan: Scan) -> Tensor:
+    """(1, 3, rows, columns). Raises ValueError for a scan without colour, or pixels outside 0 to 1."""
+    if scan.load_colour is None:
+        raise ValueError("a scan has no colour: this card is trained on colour photographs alone")
+    pixels = np.asarray(scan.load_colour(), np.float32)
+    if pixels.ndim != 3 or pixels.shape[-1] != 3 or not np.isfinite(pixels).all():
+        raise ValueError("a scan in colour has rows, columns and three channels")
+    if pixels.min() < 0 or pixels.max() > 1:
+        raise ValueError("a scan is an image or a volume of numbers from 0 to 1")
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(pixels, -1, 0)))[None]
+
+
+def _at(x: Tensor, side: int) -> Tensor:
     if x.shape[-2:] == (side, side):
         return x
     return functional.interpolate(x, (side, side), mode="bilinear", antialias=True, align_corners=False).clamp(0, 1)

@@ -38,10 +38,11 @@ class AdjustablePlan:
 
     `levels` that r is drawn from, so that one model serves all; `sampled` steps of the card, `pairs` of noise and
     picture that the teacher makes with `teacher_steps` for the student of one step. `density`: limits of the mask.
-    `confuse`: weight of the opponent that reads identity from Q_sem; `price` of the bits that the mask takes. 0 and 1
-    are the paper's literal objective, under which the mask takes next to nothing.
+    `confuse`: weight of the opponent that reads identity from Q_sem; `price` of the bits that the mask takes; `useful`
+    of the findings that Q_sem keeps. 0, 1 and 0 are the paper's literal objective, whose mask takes next to nothing.
     `takes`: how other takes of a picture differ for the re-identification network; `reid_rate` is its own, a
     transformer that is taught who is who stands still at that of the others.
+    `channels` of pictures: 1 is grey, 3 is colour, for networks of 3 channels.
     `stable_diffusion`: folder of weights that U-Net and autoencoder begin with (with vae_steps 0 the latter stays).
     """
 
@@ -68,7 +69,9 @@ class AdjustablePlan:
     teacher_steps: int = 16
     confuse: float = 60.0
     price: float = 0.2
+    useful: float = 30.0
     density: tuple[float, float] = (0.05, 0.95)
+    channels: int = 1
     stable_diffusion: Path | None = None
 
     def with_steps(self, steps: int | None) -> AdjustablePlan:
@@ -102,7 +105,8 @@ class Line:
     def of(cls, plan: AdjustablePlan, cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Line:
         """Raises ValueError for cohorts that cannot be trained on."""
         names = known_findings(cohorts)
-        fitted, held = (gathered(some, names, plan.picture.side, tick) for some in apart(cohorts, FITTED))
+        side, channels = plan.picture.side, plan.channels
+        fitted, held = (gathered(some, names, side, tick, channels) for some in apart(cohorts, FITTED))
         if len(torch.unique(fitted.who)) == len(fitted):
             raise ValueError("nobody has two scans, and who is who is learnt from those")
         return cls(plan, fitted, held, options, tick)

@@ -6,7 +6,8 @@ Stages: re-identification, semantics, codec, autoencoder, then codec and diffusi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from models.cards import Card
 from models.cohorts import Cohort
@@ -21,7 +22,21 @@ from models.train.stages import device
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
 NAME = "resynthesis-chest-1"
-VIEWS = "AP,PA"  # View Position, where a header states it
+
+
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """What pictures of a card show: `what` in words, and what of a header fits. `stated`: by the card's parameter, the
+    terms that a header may state (`views`: View Position; `regions`: codes of Anatomic Region Sequence).
+    """
+
+    what: str
+    modalities: tuple[str, ...]
+    anatomy: tuple[str, ...]
+    stated: Mapping[str, str] = field(default_factory=dict)
+
+
+FILMS = Shows("frontal chest films", ("CR", "DX"), ("CHEST",), {"views": "AP,PA"})
 
 
 def train(cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Trained:
@@ -30,11 +45,11 @@ def train(cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Trained:
 
 
 def train_resynthesis(
-    name: str, plan: AdjustablePlan, cohorts: Sequence[Cohort], options: Options, tick: Tick
+    name: str, plan: AdjustablePlan, cohorts: Sequence[Cohort], options: Options, tick: Tick, shows: Shows = FILMS
 ) -> Trained:
     """Raises ValueError for cohorts that cannot be trained on, a trivial partition, or a checkpoint of another plan."""
     line = Line.of(plan, cohorts, options, tick)
-    return carded(name, line, trained_parts(line), cohorts)
+    return carded(name, line, trained_parts(line), cohorts, shows)
 
 
 def trained_parts(line: Line) -> AdjustableParts:
@@ -45,10 +60,11 @@ def trained_parts(line: Line) -> AdjustableParts:
     picture = vae_stage(line)
     joint_stage(line, reid, foundation, decoupler, picture)
     sampler = "flow" if line.plan.picture.prediction == "flow" else "ddim"
-    return AdjustableParts(reid, "own", foundation, decoupler, picture, sampler, line.plan.sampled)
+    plan = line.plan
+    return AdjustableParts(reid, "own", foundation, decoupler, picture, sampler, plan.sampled, plan.channels)
 
 
-def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Cohort]) -> Trained:
+def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Cohort], shows: Shows = FILMS) -> Trained:
     """Card, tensors and lists of people; judged as it is released, in float16."""
     trained_on, people = lists_of(name, cohorts)
     plan = line.plan
@@ -57,12 +73,12 @@ def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Coho
         name=name,
         role="anonymiser",
         algorithm=ALGORITHM,
-        modalities=("CR", "DX"),
-        anatomy=("CHEST",),
+        modalities=shows.modalities,
+        anatomy=shows.anatomy,
         dimensions=plan.picture.latent,
         parameters=parts.parameters(),
         trained_on=trained_on,
-        intended_use="Makes frontal chest films anew from what is left when the identifying part is blocked, and from "
+        intended_use=f"Makes {shows.what} anew from what is left when the identifying part is blocked, and from "
         "semantics without identity; a stage of the gateway, behind its gate. The level r is no privacy level.",
         limits="Which r gives which risk is measured by calibration, on people of the site. Generated anatomy is "
         "nobody's: not for diagnosis, nor for measures, nor for change between visits.",
@@ -76,6 +92,6 @@ def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Coho
     found |= judged_partition(line, released.foundation, released.decoupler)
     found |= memorisation(released, line.fitted, line.held, line.seed, line.tick)
     domain = fitted(released, line.fitted.x.float(), line.held.x.float())
-    parameters = {**card.parameters, "views": VIEWS, **domain.parameters()}
+    parameters = {**card.parameters, **shows.stated, **domain.parameters()}
     made = card.model_copy(update={"metrics": found, "parameters": parameters})
     return Trained(made, tensors | domain.tensors(), people)

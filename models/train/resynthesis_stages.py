@@ -104,7 +104,15 @@ def joint_loss(line: Line, material: Material, reid: ReidEncoder, foundation: Fo
         x = material.pictures(chosen, line.where)
         who = material.who[chosen].to(line.where)
         terms, coded = decoupling_losses(
-            network.decoupler, foundation(x), who, 0.1, generator, confuse=line.plan.confuse, price=line.plan.price
+            network.decoupler,
+            foundation(x),
+            who,
+            0.1,
+            generator,
+            confuse=line.plan.confuse,
+            price=line.plan.price,
+            useful=line.plan.useful,
+            reads=foundation.findings_of,
         )
         r = low + (high - low) * torch.rand(len(chosen), generator=generator)
         cells = torch.randint(len(CELLS), (len(chosen),), generator=generator)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from models.train.privacy import PatientSteps
 from models.train.trained import Tick
 
 Loss = Callable[[nn.Module, Tensor, torch.Generator, int], Tensor]  # network, rows (b,), generator, epoch
@@ -26,6 +27,7 @@ class Stage:
     """`rows` (n,) are those to draw batches of; `held_loss` judges the averaged network on people held out.
 
     `patience`: evaluations without a better held-out loss before it stops. `average` is the decay of the weights' mean.
+    `private`: gradients under differential privacy, of people in place of batches.
     """
 
     name: str
@@ -39,11 +41,13 @@ class Stage:
     evaluate_every: int
     patience: int
     seed: int
+    private: PatientSteps | None = None
 
     def fingerprint(self) -> str:
         """Of what must be the same for a run to go on."""
         plan = (self.name, self.steps, len(self.rows), self.batch, self.rate, self.average, self.evaluate_every)
-        return repr((*plan, self.patience, self.seed))
+        private = () if self.private is None else (self.private.mechanism.fingerprint(),)
+        return repr((*plan, self.patience, self.seed, *private))
 
 
 def device() -> torch.device:
@@ -64,19 +68,14 @@ def run_stage(network: nn.Module, stage: Stage, checkpoint: Path | None, tick: T
     run = _Run({"network": network, "mean": mean, "adam": adam}, generator, copy.deepcopy(network.state_dict()))
     if path is not None and path.is_file():
         run.restore(path, stage)
-    kind = next(network.parameters()).device.type
     while run.step < stage.steps and not run.stopped:
         network.train()
-        chosen = torch.randint(len(stage.rows), (stage.batch,), generator=generator)
-        with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
-            loss = stage.loss(network, stage.rows[chosen], generator, run.step * stage.batch // len(stage.rows))
         adam.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(network.parameters(), 5.0)
+        shown = _gradients(network, stage, generator, run.step)
         adam.step()
         mean.update_parameters(network)
         run.step += 1
-        tick(f"{stage.name}: loss {loss.item():.4f}", run.step, stage.steps)
+        tick(f"{stage.name}: {shown}", run.step, stage.steps)
         if run.step % stage.evaluate_every == 0 or run.step == stage.steps:
             run.evaluate(stage)
             if path is not None:
@@ -84,6 +83,24 @@ def run_stage(network: nn.Module, stage: Stage, checkpoint: Path | None, tick: T
     network.load_state_dict(run.best)
     network.eval()
     return run.best_loss
+
+
+def _gradients(network: nn.Module, stage: Stage, generator: torch.Generator, step: int) -> str:
+    """Sets them; what may be said of the loss. Under privacy nothing: a log of it would give people away."""
+    kind = next(network.parameters()).device.type
+
+    def loss(rows: Tensor, drawn: torch.Generator, epoch: int) -> Tensor:
+        with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
+            return stage.loss(network, rows, drawn, epoch)
+
+    if stage.private is not None:
+        stage.private.gradients(network, step, loss)
+        return "private"
+    chosen = torch.randint(len(stage.rows), (stage.batch,), generator=generator)
+    found = loss(stage.rows[chosen], generator, step * stage.batch // len(stage.rows))
+    found.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(network.parameters(), 5.0)
+    return f"loss {found.item():.4f}"
 
 
 class _Run:
@@ -107,7 +124,14 @@ class _Run:
     def save(self, path: Path, stage: Stage) -> None:
         """Whole or not at all."""
         state: dict[str, Any] = {name: part.state_dict() for name, part in self.parts.items()}
-        own = {"step": self.step, "worse": self.worse, "best_loss": self.best_loss, "stopped": self.stopped}
+        own: dict[str, Any] = {
+            "step": self.step,
+            "worse": self.worse,
+            "best_loss": self.best_loss,
+            "stopped": self.stopped,
+        }
+        if stage.private is not None:
+            own["privacy"] = stage.private.mechanism.state()
         state |= own | {"best": self.best, "generator": self.generator.get_state(), "plan": stage.fingerprint()}
         fresh = path.with_name(f"{path.name}.part")
         torch.save(state, fresh)
@@ -121,4 +145,6 @@ class _Run:
             part.load_state_dict(state[name])
         self.generator.set_state(state["generator"])
         self.best, self.best_loss = state["best"], float(state["best_loss"])
+        if stage.private is not None:
+            stage.private.mechanism.restore(state["privacy"])
         self.step, self.worse, self.stopped = int(state["step"]), int(state["worse"]), bool(state["stopped"])

@@ -43,16 +43,35 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
+class Privacy:
+    """Differential privacy of each patient that is asked for. `key` of the noise: None = a fresh secret one, and what
+    is not for tests takes that.
+    """
+
+    epsilon: float
+    delta: float = 1e-5
+    clip: float = 1.0
+    key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError."""
+        if not (0 < self.epsilon < float("inf") and 0 < self.delta < 1 and 0 < self.clip < float("inf")):
+            raise ValueError("epsilon and the norm to clip to are above 0, delta lies between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How a run differs from the entry's own plan. `checkpoint` is written, and gone on from when it is there.
 
     `start`: weights to go on from; with `steps` 0 its network stays as it is, and only what is fitted beside it is new.
+    `privacy`: of entries in `models.train.PRIVATE` only.
     """
 
     steps: int | None = None
     seed: int = 0
     checkpoint: Path | None = None
     start: Start | None = None
+    privacy: Privacy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from gateway.app.policy.registry import registry_of
 from gateway.cli.homes import policy_at
 from gateway.cli.policy_preview import previews
 from gateway.errors import PolicyError
+from gateway.ledger import Ledger
 from gateway.policy import load_policy
 from gateway.settings import Home
 from gateway.volumes import planes_of, sort
 from tests.cli.previewing import WorkersHere
-from tests.lesion_series import CARD, modality_of, write_card, write_study
+from tests.lesion_series import CARD, MASK_CARD, modality_of, write_card, write_mask_card, write_study
 from tests.lesion_studies import lesion_of
 
 PERSON = 1
@@ -114,6 +115,26 @@ def test_a_study_without_a_mask_is_held_and_nothing_leaves(scrubbing: Scrubbing,
     assert not list(scrubbing.target.rglob("*.dcm"))
 
 
+def test_a_study_without_a_mask_leaves_with_the_card_s_and_the_ledger_tells(
+    scrubbing: Scrubbing, models: Path, tmp_path: Path
+) -> None:
+    write_mask_card(scrubbing.home.root / "models")
+    path = tmp_path / "by-card.yaml"
+    path.write_text(
+        yaml.safe_dump({**POLICY, "pixels": [{"lesion_preserving": {"card": CARD, "mask": {"card": MASK_CARD}}}]})
+    )
+    for one in write_study(tmp_path / "in", PERSON):
+        if modality_of(one) == "SEG":
+            one.unlink()
+    by_card = Scrubbing(scrubbing.home, tmp_path / "out", path)
+    assert ends(by_card(tmp_path / "in")) == [("sent", "")]
+    sent = [pydicom.dcmread(one) for one in sorted(by_card.target.rglob("*.dcm"))]
+    assert all(f"marked by card {MASK_CARD}" in one.DerivationDescription for one in sent)
+    ledger = Ledger(by_card.home.ledger, by_card.keys.ledger)
+    (steps,) = [line["steps"] for line in ledger.lines() if "lesion_preserving@1" in line.get("steps", {})]
+    assert steps["lesion_preserving@1"]["mask_by_card"] == len(sent)
+
+
 def test_a_policy_whose_card_is_not_there_does_not_load(scrubbing: Scrubbing, tmp_path: Path) -> None:
     load_policy(Path(scrubbing.policy), registry_of(scrubbing.home.root / "models"))
     with pytest.raises(PolicyError) as error:
@@ -123,6 +144,19 @@ def test_a_policy_whose_card_is_not_there_does_not_load(scrubbing: Scrubbing, tm
     (scrubbing.home.root / "models" / f"{CARD}.safetensors").write_bytes(b"another file")
     with pytest.raises(PolicyError):
         load_policy(Path(scrubbing.policy), registry_of(scrubbing.home.root / "models"))
+
+
+@pytest.mark.parametrize(
+    ("mask", "says"),
+    [("from-seq", "must be 'from-study', 'from-seg' or 'from-rtstruct'"), ({"card": "nobody-1"}, "no card is called")],
+)
+def test_a_mask_that_is_not_there_is_one_fault(scrubbing: Scrubbing, tmp_path: Path, mask: object, says: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(yaml.safe_dump({**POLICY, "pixels": [{"lesion_preserving": {"card": CARD, "mask": mask}}]}))
+    with pytest.raises(PolicyError) as error:
+        load_policy(path, registry_of(scrubbing.home.root / "models"))
+    (fault,) = error.value.faults
+    assert says in fault.says
 
 
 def test_a_preview_is_made_with_the_home_s_own_cards(

@@ -32,6 +32,41 @@ def test_a_line_of_the_ledger_becomes_a_notice_without_keys() -> None:
     assert of_line({**LINE, "event": "viewed"}) is None
 
 
+def test_a_recall_is_told_by_its_release_and_never_by_a_key_or_a_person() -> None:
+    line = {
+        "decision": "intent/7",
+        "event": "recalled",
+        "time": 1796067334.5,
+        "scope": "release",
+        "key": "research-basic-1",
+        "code": "113037",
+        "actor": "J. Doe",
+        "reason_given": "asked for by the site",
+        "stopped": ["286d596e3f32d4285f13fff3"],
+        "studies": 3,
+        "receivers": 2,
+    }
+    found = of_line(line)
+    assert found is not None
+    assert (found.subject, found.reason, found.studies) == ("research-basic-1", "113037", 3)
+    assert subject_of([found]) == "1 recall"
+    (said,) = lines_of([found])
+    assert said == (
+        "2026-11-30 19:35 UTC  Recall of release research-basic-1 (Rejected for Patient Safety Reasons): 3 studies "
+        "that receivers have. Next: deid-gateway recall list, and tell the receivers that take no rejection notes."
+    )
+    for scope in ("study", "pseudonym", "subject"):
+        other = of_line({**line, "scope": scope, "key": "8820a4759edd01d8752e5276", "studies": 1})
+        assert other is not None
+        told = json.dumps(other.as_json()) + lines_of([other])[0]
+        assert "Recall (Rejected for Patient Safety Reasons): one study that receivers have." in told
+        for secret in ("8820a4759edd01d8752e5276", "286d596e3f32d4285f13fff3", "Doe", "asked", scope + '"'):
+            assert secret not in told
+    (old,) = lines_of([of_line({**line, "studies": 0})])  # type: ignore[list-item]
+    assert "research-basic-1 (Rejected for Patient Safety Reasons): what receivers have. Next" in old
+    assert of_line({**line, "event": "job_recalled"}) is None
+
+
 def test_the_same_line_is_the_same_notice_and_another_one_is_not() -> None:
     assert of_line(LINE) == of_line(dict(LINE))
     other = of_line({**LINE, "decision": "held/286d596e3f32d4285f13fff3/r2"})

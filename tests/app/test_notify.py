@@ -381,6 +381,18 @@ def test_a_release_that_is_blocked_or_cleared_is_told_by_name(
         watch.once(time.time())
         (notice,) = posted(hook)
         assert (notice["event"], notice["subject"], notice["people"]) == ("release_cleared", "research-basic-1", 2)
+        hook.came.clear()
+        recalled = made.decide("recall:release:113039", "research-basic-1", reason="consent withdrawn")
+        assert recalled == "done: recall 1"
+        watch.once(time.time())
+        (notice,) = posted(hook)
+        assert {name: notice[name] for name in sorted(notice.keys() - {"id", "at"})} == {
+            "event": "recalled",
+            "reason": "113039",
+            "studies": 2,
+            "subject": "research-basic-1",
+        }
+        assert b"consent" not in hook.came[0][1]
 
 
 def test_both_channels_get_each_message_and_one_that_fails_keeps_the_other_from_nothing(

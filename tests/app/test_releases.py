@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,10 @@ from releasing import CARDS, LIMIT, LINKABILITY, film, judged
 from gateway.app import candidates
 from gateway.app.person.retention import DAY_S, Retention
 from gateway.app.release.closing import Closing
+from gateway.app.release.dossier import dossier_of
 from gateway.app.release.references import FOLDER, read_members, views_in
 from gateway.app.release.releases import Releasing
+from gateway.app.release.report import document_of
 from gateway.app.tasks import scrub_instance
 from gateway.errors import Hold
 from gateway.settings import Home
@@ -80,6 +83,12 @@ def test_untouched_pixels_are_held_for_linkability_and_the_reason_says_by_how_mu
     assert (release.name, release.reason, release.looks) == ("research-basic-1", "linkability", 1)
     (line,) = [line for line in untouched.events() if line["event"] == "release_blocked"]
     assert (line["subjects"], len(line["jobs"]), line["reason"]) == (51, 51, "linkability")
+    sexes = [one for one in line["strata"] if one["attribute"] == "sex"]
+    assert sorted((one["group"], one["people"], one["found"]) for one in sexes) == [("F", 26, 1.0), ("M", 25, 1.0)]
+    p = untouched.parts
+    dossier = dossier_of(p.home, p.settings, p.database, "research-basic-1")
+    assert [dict(one) for one in dossier.strata] == line["strata"]
+    assert "Groups of people" in str(document_of(dossier, 0.0))
     assert "LEAK" not in json.dumps(line)
     untouched.parts.metrics.release_score.clear()
     from gateway.app.gauges import refresh
@@ -87,7 +96,7 @@ def test_untouched_pixels_are_held_for_linkability_and_the_reason_says_by_how_mu
     refresh(untouched.parts)
     label = {"policy": "research-basic", "release": "1", "check": "linkability", "attack": "same_scan"}
     for card in CARDS:
-        where = {**label, "card": card, "scope": "release"}
+        where = {**label, "card": card, "view": "whole", "scope": "release"}
         assert untouched.metric("deid_release_score", **where, kind="upper") == 1
         assert untouched.metric("deid_release_score", **where, kind="estimate") == 1
         assert untouched.metric("deid_release_score", **where, kind="limit") == LIMIT
@@ -154,9 +163,21 @@ def test_the_night_closes_what_has_its_people_once(home: Home, policies: Path) -
     with house(home, judged(policies, ISOLATION, people=2, close="nightly")) as made:
         deliver(made, range(2))
         (release,) = made.parts.database.releases_in("open")
-        assert Closing(made.parts).close_tonight(release.opened_at + 1) == [] or release.opened_at % DAY_S > DAY_S - 2
-        (leg,) = Closing(made.parts).close_tonight(release.opened_at + DAY_S)
-        assert Closing(made.parts).close_tonight(release.opened_at + DAY_S) == []
+        assert Closing(made.parts).close_due(release.opened_at + 1) == [] or release.opened_at % DAY_S > DAY_S - 2
+        (leg,) = Closing(made.parts).close_due(release.opened_at + DAY_S)
+        assert Closing(made.parts).close_due(release.opened_at + DAY_S) == []
+        made.run(leg)
+        made.settle()
+        assert states(made) == {"sent": 2}
+
+
+def test_a_release_that_closes_full_is_judged_with_the_last_of_its_people(home: Home, policies: Path) -> None:
+    with house(home, judged(policies, ISOLATION, people=2, close="full")) as made:
+        deliver(made, range(1))
+        assert Closing(made.parts).close_due(time.time()) == []
+        deliver(made, range(1, 2))
+        (leg,) = Closing(made.parts).close_due(time.time())
+        assert Closing(made.parts).close_due(time.time()) == []
         made.run(leg)
         made.settle()
         assert states(made) == {"sent": 2}

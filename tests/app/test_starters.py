@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from gateway.learn import write_dicom
 from gateway.pixels.head_template import head_template
 from gateway.policy import load_policy
 from gateway.settings import SHIPPED_POLICIES, Home
-from models.cohorts import synthetic_chest
+from models.cohorts import synthetic_chest, synthetic_fundus
 
 NAMES = sorted(path.stem for path in STARTERS.glob("*.yaml"))
 
@@ -30,12 +31,14 @@ def scrub(home: Home, folder: Path, starter: str) -> list[StudyResult]:
 
 
 def test_there_are_these() -> None:
-    assert NAMES == ["brain-lesion", "ct-header", "cxr-adjustable", "head-mr-deface"]
+    assert NAMES == ["brain-lesion", "ct-header", "cxr-adjustable", "fundus-adjustable", "head-mr-deface"]
     assert starters() == {
         "brain-lesion": "MR of brain tumours whose anatomy around the lesion is generated.",
         "ct-header": "CT of the body, headers only.",
         "cxr-adjustable": "Frontal chest films made anew: what identifies is blocked, and a trained card makes a new "
         "picture from the rest.",
+        "fundus-adjustable": "Colour photographs of the fundus made anew: what identifies is blocked, and a trained "
+        "card makes a new picture.",
         "head-mr-deface": "MR and CT of the head without the face.",
     }
 
@@ -156,6 +159,35 @@ def test_cxr_adjustable_makes_a_film_anew_and_holds_what_is_none(tmp_path: Path,
     assert after.shape == before.shape
     assert (before != after).mean() > 0.9
     assert np.corrcoef(before.ravel(), after.ravel())[0, 1] > 0.5  # a chest film still
+
+
+def test_fundus_adjustable_makes_photographs_anew_and_holds_what_is_none(tmp_path: Path, home: Home) -> None:
+    """Both eyes of strangers, in colour; a photograph without colour; a chest film."""
+    people = synthetic_fundus(4, 1, seed=999, size=96, eyes="RL")
+    write_dicom(people.of(people.subjects[1:3]), tmp_path / "in")  # a right eye and a left one
+    photographs = {one.ImageLaterality: one for one in _read(tmp_path / "in")}
+    grey = tuple(replace(one, load_colour=None) for one in people.of(people.subjects[:1]))
+    write_dicom(replace(people, scans=grey), tmp_path / "grey/in")
+    films = synthetic_chest(1, 1, seed=999)
+    write_dicom(films, tmp_path / "film/in")
+    results = scrub(home, tmp_path, "fundus-adjustable")
+    results += [one for name in ("grey", "film") for one in scrub(home, tmp_path / name, "fundus-adjustable")]
+    assert [(str(one.state), one.reason) for one in results] == [("sent", "")] * 2 + [("held", "no_picture")] * 2
+    out = {one.ImageLaterality: one for one in _read(tmp_path / "out")}
+    assert set(out) == {"R", "L"}
+    for side, one in out.items():
+        before, after = photographs[side].pixel_array.astype(float), one.pixel_array.astype(float)
+        assert (one.SyntheticData, one.ImageType[0], one.PatientID[:4]) == ("YES", "DERIVED", "EYE-")
+        assert (one.PhotometricInterpretation, one.SamplesPerPixel, one.BitsStored) == ("RGB", 3, 8)
+        assert after.shape == before.shape
+        inside = before.max(-1) > 20
+        assert (before != after)[inside].mean() > 0.9
+        assert after[~inside].mean() < after[inside].mean() / 4  # the frame stays dark
+        red, green, blue = after[inside].mean(0)
+        assert red > green > blue  # a fundus still
+        halves = np.sort(after[24:72, 8:88].mean(-1).reshape(48, 2, 40).transpose(1, 0, 2).reshape(2, -1))
+        brightest = halves[:, -60:].mean(1)  # the disc, which is towards the nose: on the right of a right eye
+        assert brightest.argmax() == (side == "R")
 
 
 def _read(folder: Path) -> list[pydicom.FileDataset]:

@@ -22,6 +22,7 @@ def test_events_are_listed_with_when_they_are_told(command: Command) -> None:
         "held",
         "release_blocked",
         "release_cleared",
+        "recalled",
     }
 
 

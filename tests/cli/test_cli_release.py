@@ -8,7 +8,9 @@ import pytest
 from commands import Command
 
 from gateway.database import Database, Job, NewMember
-from gateway.settings import Home
+from gateway.ledger import Ledger
+from gateway.pseudonyms import Keys, master_key
+from gateway.settings import Home, load_settings
 from gateway.study import State
 
 WORDS = ("--by", "dpo", "--reason", "the month is over")
@@ -68,11 +70,31 @@ def test_releases_are_listed_with_people_and_reasons(command: Command, home: Hom
 
 def test_one_release_is_shown_with_its_figures(command: Command, home: Home, database: Database) -> None:
     found = command("release", "show", "lung-1", "--home", home.root, "--json").json
-    assert found["scores"] == [FIGURE]
+    assert found["scores"] == [{"view": "whole", **FIGURE}]
     assert found["policy_digest"] == "ab" * 32
     out = command("release", "show", "lung-1", "--home", home.root).out
     for word in ("gradients", "same_scan", "0.810", "0.1", "150", "exceeds it"):
         assert word in out
+
+
+def test_of_each_attribute_the_worst_group_is_shown(command: Command, home: Home, database: Database) -> None:
+    assert "In whom most are found" not in command("release", "show", "lung-1", "--home", home.root).out
+    group = {"attribute": "sex", "group": "M", "groups": 2, "people": 80, "found": 0.312, "upper": 0.41, "gallery": 50}
+    strata = [
+        {**group, "card": "gradients"},
+        {**group, "group": "F", "found": 0.101, "upper": 0.2, "card": "gradients"},
+    ]
+    strata.append({**group, "attribute": "age_band", "group": "40 to 49 years", "found": 0.777, "card": "gradients"})
+    ledger = Ledger(home.ledger, Keys(master_key(home, load_settings(home.root))).ledger)
+    ledger.append("release_escalated", "first", release="lung-1", looks={"release": 1}, strata=strata[1:2])
+    ledger.append("release_blocked", "second", release="lung-1", looks={"release": 2}, strata=strata)
+    ledger.append("release_recalled", "third", release="lung-1")
+    ledger.append("release_cleared", "other", release="lung-11", looks={"release": 1}, strata=strata[1:2])
+    out = command("release", "show", "lung-1", "--home", home.root).out
+    for word in ("In whom most are found", "0.312", "0.410", "2 groups", "40 to 49 years", "0.777"):
+        assert word in out
+    assert "0.101" not in out  # not the worst
+    assert command("release", "show", "lung-1", "--home", home.root, "--json").json["strata"] == strata
 
 
 def test_closing_is_written_down_for_the_engine(command: Command, home: Home, database: Database) -> None:

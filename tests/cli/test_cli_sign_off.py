@@ -166,7 +166,7 @@ def test_scrub_takes_only_an_approved_policy_where_the_site_says_so(
 
 
 def test_starters_are_listed_and_a_wrong_name_is_helped(command: Command) -> None:
-    starters = ["brain-lesion", "ct-header", "cxr-adjustable", "head-mr-deface"]
+    starters = ["brain-lesion", "ct-header", "cxr-adjustable", "fundus-adjustable", "head-mr-deface"]
     assert [row["starter"] for row in command("policy", "new", "--json").json] == starters
     assert "head-mr-deface" in command("policy", "new").out
     ran = command("policy", "new", "x", "--from", "ct-heder")

@@ -135,6 +135,19 @@ def test_replaced_frames_are_what_peers_read(tmp_path: Path, syntax: str, dtype:
         np.testing.assert_array_equal(words.reshape(frames.shape), frames)  # sign extended, as plain readers expect
 
 
+def test_native_frames_may_come_in_another_colour_space_and_compressed_ones_not(tmp_path: Path) -> None:
+    """Half chroma (PS3.3 C.7.6.3.1.2) has two bytes a pixel; new frames have three, and say what they are."""
+    colours = noise(6, 8, 3)
+    path = native(tmp_path / "a.dcm", colours, data=bytes(6 * 8 * 2), PhotometricInterpretation="YBR_FULL_422")
+    replace_frames(path, tmp_path / "b.dcm", [colours], Changes(), photometric="RGB")
+    dataset = pydicom.dcmread(tmp_path / "b.dcm")
+    assert (dataset.PhotometricInterpretation, dataset.PlanarConfiguration) == ("RGB", 0)
+    np.testing.assert_array_equal(dataset.pixel_array, colours)
+    syntax = KEYWORDS["jpeg-ls-lossless"]
+    with pytest.raises(ValueError, match="colour space"):
+        replace_frames(path, tmp_path / "c.dcm", [colours], Changes(), transfer_syntax=syntax, photometric="RGB")
+
+
 def test_text_is_set_in_the_declared_character_set(tmp_path: Path) -> None:
     path = native(tmp_path / "a.dcm", noise(4, 4), SpecificCharacterSet="ISO_IR 100")
     change_header(path, tmp_path / "b.dcm", Changes({0x00081030: ("LO", "Schädel")}))

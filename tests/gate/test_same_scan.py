@@ -174,6 +174,8 @@ def test_an_attacker_and_a_stage_that_share_people_are_refused(tmp_path: Path) -
     )
     (fault,) = SameScan(NAME).misfits(policy, folders)
     assert "2 of the same people" in fault[0]
+    several: Any = SimpleNamespace(**{**vars(policy), "pixels": (("stage", SimpleNamespace(cards=("near", "maker"))),)})
+    assert "2 of the same people" in next(iter(SameScan(NAME).misfits(several, folders)))[0]
     one = pair(tmp_path, film(1), film(2))
     assert SameScan(NAME).judge_by_cards([one], policy, folders).reason == "no_identity_evidence"
 

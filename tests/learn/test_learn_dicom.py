@@ -175,6 +175,23 @@ def test_films_and_photographs_come_back(tmp_path: Path) -> None:
     assert kinds == {CR, OPHTHALMIC, SEGMENTATION}
 
 
+def test_a_photograph_in_colour_comes_back_in_colour_and_in_grey(tmp_path: Path) -> None:
+    """PS3.3 A.41: RGB by pixel, without the Presentation LUT Shape of grey; the red of one place is its red."""
+    colour = np.random.default_rng(4).random((9, 7, 3), np.float32)
+    luma = colour @ np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R 601
+    eye = Scan("a", "P", "V0", lambda: luma, attributes={"eye": "R"}, load_colour=lambda: colour)
+    found = back(cohort(eye, scan(1, shape=(9, 7), attributes={"eye": "L"}, masks={})), tmp_path)
+    read, grey = (found[uid_of("made", *one)] for one in (("P", "V0", "a"), ("P1", "V0", "scan 1/V0")))
+    assert read.load_colour is not None
+    assert np.abs(read.load_colour() - colour).max() <= 0.5 / 255 + 1e-6
+    assert np.abs(read.load() - luma).max() <= 1.5 / 255
+    assert grey.load_colour is None
+    (written,) = (one for one in map(pydicom.dcmread, files(tmp_path)) if one.ImageLaterality == "R")
+    assert (written.PhotometricInterpretation, written.PlanarConfiguration, written.BitsStored) == ("RGB", 0, 8)
+    assert "PresentationLUTShape" not in written
+    assert written.pixel_array[2, 3, 0] == round(float(colour[2, 3, 0]) * 255)
+
+
 def test_an_eye_that_nobody_names_is_a_secondary_capture(tmp_path: Path) -> None:
     """Image Laterality is required of an ophthalmic photograph (PS3.3 C.8.17.5)."""
     picture = scan(shape=(4, 5), attributes={"sex": "F"}, masks={})

@@ -235,6 +235,22 @@ def test_the_opponent_learns_and_what_it_reads_from_is_pushed_the_other_way() ->
     assert saved == pytest.approx(0.8 * plain["identity rate"].item(), rel=1e-4)
 
 
+def test_what_the_frozen_network_reads_of_findings_is_kept_in_the_semantics() -> None:
+    model, features, who = Decoupler(TINY), torch.randn(4, 6, 4, 4), torch.tensor([0, 0, 1, 1])
+    model.measure(features)
+    reads = lambda given: given.mean((2, 3))[:, :2]  # noqa: E731
+    plain, coded = decoupling_losses(model, features, who, 0.5, seeded(2), reads=reads)
+    more, _ = decoupling_losses(model, features, who, 0.5, seeded(2), useful=5.0, reads=reads)
+    again = model.decode(coded.q_sem) * model.feature_std + model.feature_mean
+    told = torch.sigmoid(reads(features))
+    expected = -(told * torch.sigmoid(reads(again)).log() + (1 - told) * torch.sigmoid(-reads(again)).log()).mean()
+    assert more["meaning"].item() == pytest.approx(expected.item(), rel=1e-4)
+    assert (more["code-id"] - plain["code-id"]).item() == pytest.approx(5 * expected.item(), rel=1e-3)
+    assert "meaning" not in plain
+    nothing, _ = decoupling_losses(model, features, who, 0.5, seeded(2), useful=5.0)  # a network without such a head
+    assert nothing["code-id"].item() == plain["code-id"].item()
+
+
 def test_shares_are_counted_over_all_maps() -> None:
     model = Decoupler(TINY)
     features = torch.randn(70, 6, 2, 3)

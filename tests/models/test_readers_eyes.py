@@ -30,6 +30,11 @@ def test_eyepacs(tmp_path: Path) -> None:
     assert left.attributes == {"eye": "L", "split": "train", "finding": "No DR"}
     assert right.attributes == {"eye": "R", "split": "train", "finding": "Proliferative DR"}
     assert unknown.attributes == {"eye": "L", "split": "train"}
+    Image.new("RGB", (6, 4), (255, 51, 0)).save(tmp_path / "train/13_left.png")
+    assert unknown.load_colour is not None
+    assert unknown.load_colour().shape == (4, 6, 3)
+    assert unknown.load_colour()[0, 0].tolist() == pytest.approx([1, 0.2, 0])
+    assert float(unknown.load()[0, 0]) == pytest.approx(0.299 + 0.587 * 0.2, abs=1 / 255)  # ITU-R 601
     (tmp_path / "retinopathy_solution.csv").write_text("image,level,Usage\n1_left,2,Public\n")
     with pytest.raises(LayoutError, match=r"test/1_left\.jpeg not found"):
         read_eyepacs(tmp_path)

@@ -191,4 +191,5 @@ def test_no_label_is_meant_for_a_value() -> None:
     told = {"result", "stage", "state", "reason", "check", "destination", "source", "kind", "part", "what", "channel"}
     told |= {"role", "place"}  # of a process; of a picture, in the domain of its card
     of_releases = {"policy", "release", "card", "encoder", "attribute", "attack", "scope", "level"}  # files, numbers
+    of_releases |= {"view"}  # of an image: whole, background, lesion
     assert labels <= told | of_releases

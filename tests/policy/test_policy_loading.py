@@ -206,7 +206,7 @@ def test_faults_come_with_the_next_action(load: Load) -> None:
         ("pixels: [deface: ]", 4, "needs its parameters as a mapping"),
         ("release: {min_subjects: 0}", 4, "greater than or equal to 1"),
         ("release: {}", 4, "min_subjects is missing"),
-        ("release: {min_subjects: 5, close: hourly}", 4, "close must be 'nightly' or 'manual'"),
+        ("release: {min_subjects: 5, close: hourly}", 4, "close must be 'nightly', 'full' or 'manual'"),
         ("release: {min_subjects: 5, on_fail: send}", 4, "on_fail must be 'hold'"),
         ("release: ", 4, "needs a mapping"),
         ("retain: {held_days: 0}", 4, "greater than or equal to 1"),

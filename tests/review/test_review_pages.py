@@ -326,7 +326,7 @@ def test_the_header_says_which_pixels_a_drawn_box_changed(site: Site) -> None:
 )
 def test_the_bound_decides_what_a_figure_says(values: dict[str, Any], says: str) -> None:
     plain = {"check": "linkability", "card": "", "attack": "", "scope": "", "note": "", "estimate": 0.05, "people": 9}
-    assert Figure(**{**plain, **values}).verdict == says
+    assert Figure(**{**plain, "view": "whole", **values}).verdict == says
 
 
 def test_what_scrub_held_is_listed_with_its_reason_and_decided_elsewhere(site: Site) -> None:

@@ -72,6 +72,20 @@ def test_a_release_shows_bounds_limits_charts_and_what_was_not_assessed(collecte
     assert 'style="' not in page  # the site's own policy would not apply it
 
 
+def test_a_release_shows_in_whom_most_are_found(collected: Site) -> None:
+    browser, where = collected.signed_in(Role.VIEWER), "/releases/research-basic-1"
+    assert "In whom most are found" not in browser.get(where).text
+    group = {"attribute": "age_band", "group": "40 to 49 <years>", "groups": 6, "people": 31, "found": 0.5}
+    group |= {"upper": 0.66, "gallery": 50, "card": "card-1"}
+    strata = [group, {**group, "group": "F", "found": 0.125}]
+    ledger = collected.house.parts.ledger
+    ledger.append("release_cleared", "again", release="research-basic-1", looks={"release": 1}, strata=strata)
+    page = browser.get(where).text
+    assert "<td>age band</td><td>40 to 49 &lt;years&gt;</td><td>6 groups</td><td>31</td><td>0.500</td>" in page
+    assert "0.125" not in page
+    assert "nothing is decided by it" in page
+
+
 def test_the_list_says_how_near_each_release_came_to_a_limit_and_draws_it_over_time(collected: Site) -> None:
     browser = collected.signed_in(Role.VIEWER)
     void = {**SCORE, "check": "rank1", "upper": 9.0, "note": "attacker_void"}

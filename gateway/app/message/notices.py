@@ -14,21 +14,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gateway.errors import REASONS
+from gateway.forward.rejection_note import TITLES
 
-HELD, BLOCKED, CLEARED = "held", "release_blocked", "release_cleared"
+HELD, BLOCKED, CLEARED, RECALLED = "held", "release_blocked", "release_cleared", "recalled"
 ARCHIVE, DISK, EXPIRING, LEDGER = "archive_down", "disk_low", "expiring", "ledger_broken"
 TEST = "test"
 EVENTS: Mapping[str, str] = {
     HELD: "a study was held and waits for a person",
     BLOCKED: "a release was blocked; nothing of it left",
     CLEARED: "a release was cleared and is being sent",
+    RECALLED: "receivers are to give up what they got; those without rejection notes must be told",
     ARCHIVE: "a destination does not take what is sent to it",
     DISK: "the disk where the spool lies is nearly full",
     EXPIRING: "a certificate, or the calibration of a card, ends soon",
     LEDGER: "the ledger was changed, cut or cannot be read",
 }
 URGENT = frozenset({ARCHIVE, DISK, EXPIRING, LEDGER, TEST})  # never collected into a digest
-OF_LEDGER = frozenset({HELD, BLOCKED, CLEARED})
+OF_LEDGER = frozenset({HELD, BLOCKED, CLEARED, RECALLED})
 MOST_LINES = 40
 
 
@@ -46,6 +48,7 @@ class Notice:
     reason: str = ""
     stage: str = ""
     people: int = 0
+    studies: int = 0
     over: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -67,14 +70,19 @@ def of_line(line: Mapping[str, Any]) -> Notice | None:
     event = str(line.get("event", ""))
     if event not in OF_LEDGER:
         return None
+    if event == RECALLED:  # its key is told for a release alone: else it is a study's or a person's
+        release, reason = str(line["key"]) if line["scope"] == "release" else "", str(line["code"])
+    else:
+        release, reason = str(line.get("release", "")), str(line.get("reason", ""))
     return Notice(
         id=identity("ledger", line["decision"]),
         event=event,
         at=float(line["time"]),
-        subject=str(line.get("release", "")),
-        reason=str(line.get("reason", "")),
+        subject=release,
+        reason=reason,
         stage=str(line.get("stage", "")),
         people=int(line.get("subjects", 0)),
+        studies=int(line.get("studies", 0)),
     )
 
 
@@ -92,6 +100,8 @@ def _title(event: str, count: int, *, over: bool) -> str:
             return f"{count} {'study' if count == 1 else 'studies'} held"
         case "release_blocked" | "release_cleared":
             return f"{count} release{'s' * (count != 1)} {event.partition('_')[2]}"
+        case "recalled":
+            return f"{count} recall{'s' * (count != 1)}"
     return event.replace("_", " ")
 
 
@@ -117,6 +127,15 @@ def _says(code: str) -> str:
 
 def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _of_recall(one: Notice) -> str:
+    about = f" of release {one.subject}" if one.subject else ""
+    found = {0: "what", 1: "one study that"}.get(one.studies, f"{one.studies} studies that")
+    return (
+        f"Recall{about} ({TITLES.get(one.reason, one.reason)}): {found} receivers have. "
+        "Next: deid-gateway recall list, and tell the receivers that take no rejection notes."
+    )
 
 
 def _of_archive(one: Notice) -> str:
@@ -146,6 +165,7 @@ _WORDS: Mapping[str, Callable[[Notice], str]] = {
         f"Next: deid-gateway release show {one.subject}"
     ),
     CLEARED: lambda one: f"Release {one.subject} was cleared, {one.people} people. It is being sent.",
+    RECALLED: _of_recall,
     ARCHIVE: _of_archive,
     DISK: _of_disk,
     EXPIRING: lambda one: f"{one.subject} was renewed." if one.over else f"{one.subject} ends on {one.reason}.",

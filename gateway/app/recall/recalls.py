@@ -96,6 +96,7 @@ class Recalling:
             actor=intent.actor,
             reason_given=intent.reason,
             stopped=stopped,
+            studies=len({job.study_key for job, _ in found}),
         )
         for job, instances, note in rows:
             told = {"destination": job.destination, "instances": instances, "issue": job.issue, "note": note}

@@ -1,4 +1,4 @@
-"""Closing a release: by a person (`release close`) or at night (`close: nightly`), once it has `min_subjects` people.
+"""Closing a release that has its people: by a person (`release close`), at once (`close: full`), or at night.
 
 Closing changes a row; the leg RELEASE does the rest (`releases`).
 """
@@ -54,21 +54,23 @@ class Closing:
         people = self._parts.database.waiting_people(release.serial)
         return f"it has {people} people of at least {least}; collect more, then close it" if people < least else ""
 
-    def close_tonight(self, now: float) -> list[Next]:
-        """Every open release whose policy closes nightly, once after each midnight (UTC), when it has its people."""
+    def close_due(self, now: float) -> list[Next]:
+        """Open releases that have their people and close by themselves: those whose policy says `full`, and after each
+        midnight (UTC) once those that close nightly.
+        """
         closed = []
         for release in self._parts.database.releases_in(OPEN):
-            if now // DAY_S <= release.checked_at // DAY_S:
-                continue
-            self._parts.database.set_release(release.serial, checked_at=now)
             try:
                 policy = self._parts.policies.of(release.policy_digest)
             except Hold:
                 continue
-            if policy.release is None or policy.release.close != "nightly" or self._refusal(release):
-                continue
-            self._close(release, f"night/{release.name}/{int(now // DAY_S)}")
-            closed.append(release_leg(release))
+            how = policy.release.close if policy.release is not None else ""
+            tonight = how == "nightly" and now // DAY_S > release.checked_at // DAY_S
+            if tonight:
+                self._parts.database.set_release(release.serial, checked_at=now)
+            if (tonight or how == "full") and not self._refusal(release):
+                self._close(release, f"{how}/{release.name}/{int(now // DAY_S)}")
+                closed.append(release_leg(release))
         return closed
 
     def _close(self, release: ReleaseRow, decision: str, **facts: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +49,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The ledger's line about the end of a release. `looks` by scope, {} in ledgers of earlier versions."""
+    """The ledger's line about the end of a release. `looks` by scope, {} in ledgers of earlier versions. `strata` are
+    fields of `gate.Stratum`, a group of people each.
+    """
 
     line: int
     time: float
@@ -58,6 +60,7 @@ class Decided:
     said: str = ""
     looks: Mapping[str, int] = field(default_factory=dict)
     subjects: int = 0
+    strata: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,11 @@ class Dossier:
     decided: tuple[Decided, ...]
     cards: tuple[tuple[str, Card | None], ...]
     history: tuple[ReleaseRow, ...]  # judged releases of the same policy, oldest first, this one last
+
+    @property
+    def strata(self) -> tuple[Mapping[str, Any], ...]:
+        """Of the last judgement, by attribute, the worst group first."""
+        return _last_strata(self.decided)
 
 
 def dossier_of(home: Home, settings: Settings, database: Database, name: str) -> Dossier:
@@ -132,6 +140,15 @@ def by_level(policy: Policy | None, content: Content) -> dict[str, int]:
     return {level_told(policy, number): count for number, count in sorted(content.levels.items())}
 
 
+def strata_of_last(home: Home, name: str) -> tuple[Mapping[str, Any], ...]:
+    """As `Dossier.strata`, out of the ledger alone."""
+    return _last_strata(_decided(home, name))
+
+
+def _last_strata(decided: Sequence[Decided]) -> tuple[Mapping[str, Any], ...]:
+    return next((one.strata for one in reversed(decided) if one.looks), ())
+
+
 def _policy(home: Home, digest: str) -> Policy | None:
     try:
         return restore((home.policy_snapshots / f"{digest}.json").read_text("utf-8"), digest)
@@ -170,6 +187,7 @@ def _told(line: Mapping[str, Any]) -> Decided:
         str(line.get("reason_given", "")),
         line.get("looks", {}),
         int(line.get("subjects", 0)),
+        tuple(line.get("strata", ())),
     )
 
 

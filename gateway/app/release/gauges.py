@@ -1,4 +1,4 @@
-"""Leak scores on /metrics: estimate, upper bound and limit by policy, release number, check, card and attack."""
+"""Leak scores on /metrics: estimate, upper bound and limit by policy, release number, check, card, attack and view."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gateway.app.release.dossier import Content, by_level, content_of
 from gateway.database import ReleaseRow
 from gateway.database.releases import BLOCKED
 from gateway.errors import Hold
+from gateway.gate import WHOLE
 from gateway.policy import Policy
 
 LAST = 10  # releases of a policy whose scores are told: the number of labels stays bounded
@@ -60,12 +61,12 @@ def forget(parts: Parts) -> None:
 def _tell(parts: Parts, row: ReleaseRow) -> None:
     metrics, names = parts.metrics, (row.policy, str(row.number))
     for figure in worst(row.figures):
-        labels = (*names, figure["check"], figure["card"], figure["attack"], figure["scope"])
+        labels = (*names, figure["check"], figure["card"], figure["attack"], figure["view"], figure["scope"])
         for kind in KINDS:
             if figure[kind] is not None:
                 metrics.release_score.labels(*labels, kind).set(figure[kind])
-    for (check, card), figure in worst_by_card(row.figures).items():
-        match check:
+    for (check, card, view), figure in worst_by_card(row.figures).items():
+        match check if view == WHOLE else "":  # what a release risks is said of whole images only
             case "linkability":
                 _set(metrics.release_linkability, (*names, card), figure)
             case "rank1":
@@ -126,20 +127,20 @@ def _policy(parts: Parts, row: ReleaseRow) -> Policy | None:
 
 
 def worst(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One figure for each check, card, attack and scope: of a card's distances the one that says most."""
+    """One figure for each check, card, attack, view and scope: of a card's distances the one that says most."""
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     for figure in figures:
-        key = (figure["check"], figure["card"], figure["attack"], figure["scope"])
+        key = (figure["check"], figure["card"], figure["attack"], figure["view"], figure["scope"])
         if key not in found or _reach(figure) > _reach(found[key]):
             found[key] = figure
     return list(found.values())
 
 
-def worst_by_card(figures: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The figure that decides for each check and card: over its attacks and scopes. No evidence is no figure."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+def worst_by_card(figures: list[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The figure that decides for each check, card and view: over its attacks and scopes. No evidence is no figure."""
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for figure in figures:
-        key = (figure["check"], figure["card"])
+        key = (figure["check"], figure["card"], figure["view"])
         if _reach(figure) > (_reach(found[key]) if key in found else float("-inf")):
             found[key] = figure
     return found

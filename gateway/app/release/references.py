@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 from gateway.database import MemberRow
 from gateway.errors import EnvironmentFault, Hold
 from gateway.gate import (
+    WHOLE,
+    Embedded,
     Member,
     Pair,
     accepted_in,
     cards_in,
     digest_of_card,
+    embed_lesion_views,
     embed_study,
     facts_of,
     folders_of,
     identity_cards,
+    lesion_facts,
 )
 from gateway.policy import Policy
 from gateway.pseudonyms import derive
@@ -56,27 +60,40 @@ class References:
         return self.home / MODELS
 
     def make(self, pairs: Sequence[Pair], policy: Policy) -> Facts:
-        """Embed and store a study, in a worker. Raises Hold: "no_identity_evidence", "gate_failed"."""
+        """Embed and store a study, in a worker: the whole images, and background and lesion where the policy judges
+        them apart. Raises Hold: "no_identity_evidence", "lesion_undrawn", "gate_failed".
+        """
         from gateway.embed import EmbeddingStore
 
         folders = folders_of(self.models)
-        facts = facts_of(pairs, policy, derive(self.master, "release facts"))
+        key = facts_key(self.master)
+        facts = facts_of(pairs, policy, key)
         cards = cards_in(policy)
         views: dict[str, str] = {}
         store = EmbeddingStore(self.home / FOLDER, references_key(self.master))
-        judging = identity_cards(policy)
-        for embedded in embed_study(pairs, cards, folders, accepted_in(policy), identity=judging) if cards else ():
+        judging, accepted = identity_cards(policy), accepted_in(policy)
+        seen: dict[str, tuple[Embedded, ...]] = {}
+        if cards:
+            seen[WHOLE] = embed_study(pairs, cards, folders, accepted, identity=judging)
+            seen |= embed_lesion_views(pairs, policy, folders, accepted)
+        for view, embedded in ((view, one) for view, found in seen.items() for one in found):
             card = digest_of_card(embedded.card, folders)
             for kind, rows in ((ORIGINALS, embedded.originals), (RELEASES, embedded.released)):
                 for number, row in enumerate(rows):
-                    store.keep(kind, f"{self.work}/{number}", card, row, now=self.now)
-            views[embedded.card] = f"{len(embedded.originals)} {card}"
+                    store.keep(kind, _name(self.work, number, view), card, row, now=self.now)
+            views[embedded.card + ("" if view == WHOLE else f"@{view}")] = f"{len(embedded.originals)} {card}"
         return {
             "session": {"day": facts.session},
             "attributes": dict(facts.attributes),
             "kept": dict(facts.kept),
+            "lesion": lesion_facts(pairs, policy, key),
             "views": views,
         }
+
+
+def facts_key(master: bytes) -> bytes:
+    """Of the hashes that stand for what a study states."""
+    return derive(master, "release facts")
 
 
 def references_key(master: bytes) -> bytes:
@@ -84,12 +101,18 @@ def references_key(master: bytes) -> bytes:
     return derive(master, "references")[:32]
 
 
-def views_in(row: MemberRow) -> Iterator[tuple[str, int, str]]:
-    """(card, images, digest of the card) of a member."""
+def _name(work: str, number: int, view: str) -> str:
+    """Of one reference; a whole image's is the one that it had before there were other views."""
+    return f"{work}/{number}" if view == WHOLE else f"{work}/{view}/{number}"
+
+
+def views_in(row: MemberRow) -> Iterator[tuple[str, int, str, str]]:
+    """(card, images, digest of the card, view) of a member."""
     views: Mapping[str, str] = json.loads(row.facts or "{}").get("views", {})
-    for card, said in sorted(views.items()):
+    for named, said in sorted(views.items()):
+        card, _, view = named.partition("@")
         count, _, digest = said.partition(" ")
-        yield card, int(count), digest
+        yield card, int(count), digest, view or WHOLE
 
 
 def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before: Sequence[MemberRow]) -> list[Member]:
@@ -102,7 +125,7 @@ def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before
     damaged one of any.
     """
     members = []
-    named = {card for row in (*current, *before) for card, _, _ in views_in(row)}
+    named = {card for row in (*current, *before) for card, _, _, _ in views_in(row)}
     today = {card: digest_of_card(card, folders_of(home / MODELS)) for card in named}
     for rows, is_current in ((current, True), (before, False)):
         for row in rows:
@@ -110,26 +133,30 @@ def read_members(home: Path, master: bytes, current: Sequence[MemberRow], before
             if lost and is_current:
                 raise Hold("no_identity_evidence", at=f"{row.job_key}: its references {lost}")
             facts = json.loads(row.facts or "{}")
-            kept, attributes = facts.get("kept", {}), facts.get("attributes", {})
-            members.append(Member(row.person, row.session, is_current, kept, attributes, embedded))
+            told = [facts.get(part, {}) for part in ("kept", "attributes", "lesion")]
+            whole = embedded.pop(WHOLE, {})
+            kept, attributes, lesion = told
+            members.append(Member(row.person, row.session, is_current, kept, attributes, whole, embedded, lesion))
     return members
 
 
 def _read(
     home: Path, master: bytes, row: MemberRow, today: Mapping[str, str]
-) -> tuple[dict[str, tuple[Vectors, Vectors]], str]:
-    """By card what can be compared today, and why some cannot ("" when all can)."""
+) -> tuple[dict[str, dict[str, tuple[Vectors, Vectors]]], str]:
+    """By view and card what can be compared today, and why some cannot ("" when all can)."""
     from gateway.embed import EmbeddingStore
 
     store = EmbeddingStore(home / FOLDER, references_key(master))
-    embedded, lost = {}, ""
-    for card, count, digest in views_in(row):
+    embedded: dict[str, dict[str, tuple[Vectors, Vectors]]] = {}
+    lost = ""
+    for card, count, digest, view in views_in(row):
         if today[card] != digest:
             lost = lost or "were made by another version of a card"
             continue
         try:
+            names = [_name(row.references, number, view) for number in range(count)]
             sides = [
-                [one for n in range(count) if (one := store.find(kind, f"{row.references}/{n}", digest)) is not None]
+                [one for name in names if (one := store.find(kind, name, digest)) is not None]
                 for kind in (ORIGINALS, RELEASES)
             ]
         except EnvironmentFault:  # of earlier releases too: without them the evidence would be less than it was
@@ -138,7 +165,7 @@ def _read(
             lost = lost or "are gone"
             continue
         originals, released = (np.stack([entry.vector for entry in side]) for side in sides)
-        embedded[card] = (originals, released)
+        embedded.setdefault(view, {})[card] = (originals, released)
     return embedded, lost
 
 
@@ -148,8 +175,8 @@ def forget(home: Home, master: bytes, row: MemberRow) -> int:
 
     store = EmbeddingStore(home.root / FOLDER, references_key(master))
     return sum(
-        store.forget(kind, f"{row.references}/{number}", digest)
-        for _, count, digest in views_in(row)
+        store.forget(kind, _name(row.references, number, view), digest)
+        for _, count, digest, view in views_in(row)
         for kind in (ORIGINALS, RELEASES)
         for number in range(count)
     )
@@ -166,9 +193,9 @@ def purge(home: Home, master: bytes, *, now: float, days: int, spare: Sequence[M
         return 0
     store = EmbeddingStore(root, references_key(master))
     needed = {
-        store.path_of(kind, f"{row.references}/{number}", digest)
+        store.path_of(kind, _name(row.references, number, view), digest)
         for row in spare
-        for _, count, digest in views_in(row)
+        for _, count, digest, view in views_in(row)
         for kind in (ORIGINALS, RELEASES)
         for number in range(count)
     }

@@ -165,6 +165,8 @@ class Releasing:
     ) -> list[dict[str, object]]:
         """The ledger's line about a judgement; its scores as JSON data."""
         scores = [_plain(score) for score in judgement.scores]
+        if judgement.strata:
+            facts["strata"] = [asdict(one) for one in judgement.strata]
         first = self._parts.ledger.append(
             event,
             _decision(release, audited),

@@ -21,6 +21,7 @@ from gateway.app.document.pdf import to_pdf
 from gateway.app.release import report_words as words
 from gateway.app.release.dossier import Dossier, by_level, dossier_of
 from gateway.app.release.report_figures import criteria, history
+from gateway.app.release.report_strata import groups_told
 from gateway.database import Database
 from gateway.durable import make_folder, writing
 from gateway.errors import REASONS
@@ -46,6 +47,7 @@ def document_of(dossier: Dossier, now: float) -> Document:
         _summary(dossier, now),
         _cohort(dossier),
         criteria(dossier),
+        groups_told(dossier),
         _removed(dossier),
         _unassessed(dossier),
         history(dossier),

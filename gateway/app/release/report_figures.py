@@ -10,6 +10,7 @@ from gateway.app.release import report_words as words
 from gateway.app.release.dossier import Dossier
 from gateway.app.release.gauges import worst_by_card
 from gateway.gate.release_sample import spent
+from gateway.gate.release_views import VIEWS, in_view
 from gateway.review.records import Figure
 
 
@@ -38,7 +39,7 @@ def _table(dossier: Dossier, figures: Sequence[Mapping[str, Any]]) -> Table:
             (
                 _named(dossier, one["check"]),
                 by,
-                words.SCOPES[one["scope"]],
+                in_view(words.SCOPES[one["scope"]], one["view"]),
                 _number(one["estimate"]),
                 _number(one["upper"]),
                 _number(one["limit"]),
@@ -76,9 +77,9 @@ def _filters(dossier: Dossier, title: str) -> Iterator[Block]:
 
 
 def history(dossier: Dossier) -> Iterator[Block]:
-    """Each check and card over the releases of the policy, the figure that decided."""
+    """Each check, card and view over the releases of the policy, the figure that decided."""
     order = [check for _, _, checks in words.CRITERIA for check in checks]
-    found: dict[tuple[str, str], list[Bar]] = {}
+    found: dict[tuple[str, str, str], list[Bar]] = {}
     for row in dossier.history:
         for key, figure in worst_by_card(row.figures).items():
             if figure["estimate"] is not None and key[0] in order:
@@ -88,11 +89,16 @@ def history(dossier: Dossier) -> Iterator[Block]:
         return
     yield Heading("Scores over releases")
     yield Words(words.HISTORY, "soft")
-    for (check, card), bars in sorted(found.items(), key=lambda one: (order.index(one[0][0]), one[0][1])):
+    for (check, card, view), bars in sorted(found.items(), key=lambda one: _place(one[0], order)):
         sense = MORE if check == "record_isolation" else LESS
         top = top_of([value for bar in bars for value in (bar.upper, bar.limit)])
         by = f" by {card}" if card else ""
-        yield Chart(f"{_named(dossier, check)}{by}", tuple(bars), top, sense)
+        yield Chart(in_view(f"{_named(dossier, check)}{by}", view), tuple(bars), top, sense)
+
+
+def _place(key: tuple[str, str, str], order: Sequence[str]) -> tuple[int, str, int]:
+    check, card, view = key
+    return order.index(check), card, VIEWS.index(view)
 
 
 def _number(value: float | None) -> str:

@@ -39,8 +39,9 @@ CRITERIA: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "Isolation (singling out)",
         (
-            "Can a person be told apart from everybody else in the release by the attributes that the policy keeps? "
-            "The figure is the size of the smallest group of people who share all of them."
+            "Can a person be told apart from everybody else in the release by the attributes that the policy keeps, "
+            "and by those of the lesion that it names? The figure is the size of the smallest group of people who "
+            "share all of them."
         ),
         ("record_isolation",),
     ),
@@ -51,7 +52,9 @@ CRITERIA: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "with originals. Linkability is D_sys, less what shuffled labels read: 0 where nothing links, 1 where all "
             "does. Rank-1 is how often a person is found first in a gallery of originals. Anonymity by pixels "
             "(anonymity_psnr) is the share of depths of the brain that lie nearer to their own original than the "
-            "policy's margin; within it the own original may still be the nearest, so it never clears a release alone."
+            "policy's margin; within it the own original may still be the nearest, so it never clears a release alone. "
+            "Where a policy has background and lesion judged apart, the whole image says what the release risks; the "
+            "background alone says how well anatomy was replaced, and the lesion alone what stays with it."
         ),
         ("linkability", "rank1", "anonymity_psnr"),
     ),
@@ -75,6 +78,7 @@ NOTES: Mapping[str, str] = {
     "too_few_to_tell": "too few people to tell; left out",
     "attacker_void": "void: the attacker fails on untouched originals",
     "no_identity_evidence": "no evidence: no card could judge",
+    "lesion_undrawn": "no evidence: no mask shows the lesion",
 }
 REMOVED = (
     "Counts of elements, frames, boxes or voxels, by stage. No value is in this report, and none is in the ledger."

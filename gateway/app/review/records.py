@@ -17,6 +17,7 @@ from gateway.app.preview.values import legible
 from gateway.app.release.dossier import EARLIER, by_level, dossier_of
 from gateway.app.release.report import document_of
 from gateway.app.release.report_figures import history
+from gateway.app.release.report_strata import row_of, worst_of
 from gateway.app.review import history as review_history
 from gateway.app.review.wishes import page_actor
 from gateway.database import ReleaseRow
@@ -124,6 +125,7 @@ class Records:
             tuple(sorted((check, count) for check, count in content.findings.items() if count)),
             tuple(sorted(unjudged)),
             tuple(by_level(dossier.policy, content).items()),
+            tuple(map(row_of, worst_of(dossier.strata))),
         )
 
     def worst_over_time(self) -> list[Chart]:
@@ -198,6 +200,7 @@ def _figure(figure: Mapping[str, Any]) -> Figure:
         check=figure["check"],
         card=figure["card"],
         attack=figure["attack"],
+        view=figure["view"],
         scope=figure["scope"],
         note=figure["note"],
         estimate=figure["estimate"],

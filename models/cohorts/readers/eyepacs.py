@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from models.cohorts.cohort import Cohort, Scan
-from models.cohorts.readers.pictures import SUFFIXES, grey
+from models.cohorts.readers.pictures import SUFFIXES, colour, grey
 from models.cohorts.readers.tables import LayoutError, all_there, maybe_table, number, one_table, rows_of
 
 DATASET = "EyePACS"
@@ -49,4 +49,11 @@ def _scan(picture: Path, name: re.Match[str], row: dict[str, str], split: str) -
     level = number(row["level"])
     if level is not None and level in range(len(LEVELS)):
         attributes["finding"] = LEVELS[int(level)]
-    return Scan(row["image"], name[1], "1", partial(grey, picture), attributes=attributes)
+    return Scan(
+        row["image"],
+        name[1],
+        "1",
+        partial(grey, picture),
+        attributes=attributes,
+        load_colour=partial(colour, picture),
+    )

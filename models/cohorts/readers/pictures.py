@@ -27,6 +27,15 @@ def grey(path: Path) -> Pixels:
         raise _unreadable(path, error) from error
 
 
+def colour(path: Path) -> Pixels:
+    """(rows, columns, 3), red, green, blue, 0 to 1. Grey is three times the same. Raises LayoutError."""
+    try:
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("RGB"), np.float32) / np.float32(255)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+
+
 def size_of(path: Path) -> tuple[int, int]:
     """(rows, columns) from the header."""
     try:

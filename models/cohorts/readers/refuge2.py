@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.cohorts.cohort import Cohort, Scan
-from models.cohorts.readers.pictures import SUFFIXES, grey, values
+from models.cohorts.readers.pictures import SUFFIXES, colour, grey, values
 from models.cohorts.readers.tables import LayoutError, all_there, lines_of, maybe_table, number
 
 CUP, RIM, ELSEWHERE = 0, 128, 255
@@ -104,6 +104,7 @@ def _scan(path: Path, folder: Path, part: Part, labels: dict[str, float | None],
         load=partial(grey, path),
         attributes=attributes,
         masks={"disc": partial(_mask, mask, RIM), "cup": partial(_mask, mask, CUP)} if mask else {},
+        load_colour=partial(colour, path),
     )
 
 
