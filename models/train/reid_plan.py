@@ -69,7 +69,7 @@ class AdjustablePlan:
     teacher_steps: int = 16
     confuse: float = 60.0
     price: float = 0.2
-    useful: float = 30.0
+    useful: float = 100.0
     density: tuple[float, float] = (0.05, 0.95)
     channels: int = 1
     stable_diffusion: Path | None = None
