@@ -45,6 +45,9 @@ def _start_worker(memory_bytes: int) -> None:
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    # A worker starts no processes. numba believes that it might, and would make a lock between them, which stays behind
+    # when the kernel ends the worker, and told of on stderr.
+    multiprocessing.set_start_method("spawn", force=True)
     silence_libraries()
 
 
