@@ -58,7 +58,7 @@ def test_it_shows_everything_ends_and_leaves_nothing_running(tmp_path: Path) -> 
     for column in ("route", "policy", "instances", "verdict", "reason", "went to"):
         assert column in out
     lines = out.splitlines()
-    sent = [line for line in lines if "│ sent" in line]
+    sent = [line for line in lines if "│ sent" in line and ANEW not in line]
     held = [line for line in lines if "│ held" in line]
     assert len(sent) >= 5
     assert len(held) >= 4
@@ -90,7 +90,7 @@ def test_it_shows_everything_ends_and_leaves_nothing_running(tmp_path: Path) -> 
     # What it advises works.
     advice = next(line for line in lines if line.startswith("further:")).split("deid-gateway ")[1].split()
     done = subprocess.run([sys.executable, "-m", "gateway", *advice, "--json"], capture_output=True, check=True)
-    assert len(json.loads(done.stdout)) == len(held)
+    assert len(json.loads(done.stdout)) == len(held) + PEOPLE  # the films of the blocked release are held too
 
 
 def test_eighty_columns_are_enough_and_scripts_get_one_document(tmp_path: Path) -> None:
