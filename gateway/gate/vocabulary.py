@@ -42,8 +42,8 @@ south southern state street trauma unit university unknown urgent veterans ward 
 above acute admin after anon anonym anonymous application april arms august automatic average basic before bed
 below best black blood blue bold bone both bottom brown center centre clear clean code coil cold contrast control
 copy cross daily dark date data default delay demo dose down early easy edge empty engine error exam example extra
-false feet film final fine first flat flow focus free front full fundus gate gold good gray green grey half hard high
-home hold image import index inner input iron january july june keep king large last late left level light line long
+false feet film final fine first flat flow focus free front full gate gold good gray green grey half hard high home
+hold image import index inner input iron january july june keep king large last late left level light line long
 loop lower main manual march maximum mean method mild minimum mixed model none normal note object october open
 operator option order other outer page pass peak phantom phase pixel plain plan plane plus point post power prior
 process processed product profile protocol pulse pure quality quick rapid rate rays real rear record reference

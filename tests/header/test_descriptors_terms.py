@@ -33,6 +33,12 @@ STAYS = (
     "Baker cyst knee",
     "PET DOTATOC Krea 1.2",
     "Moyamoya post bypass",
+    "Haglund exostosis",
+    "Pauwels type II fracture",
+    "Sphincter of Oddi",
+    "Stanford A dissection",
+    "Kerley B lines",
+    "Garden IV",
 )
 GOES = {
     "John Smith fracture clinic": "fracture clinic",
@@ -48,6 +54,14 @@ GOES = {
     "seen with Bell. Palsy left": "seen with. Palsy left",
     "Turner knee": "knee",
     "M. Paget": "",
+    "MR knee Haglund": "MR knee",
+    "Pauwels knee": "knee",
+    "CT Rathke": "CT",
+    "Galeazzi hand": "hand",
+    "Ivor Lewis": "",
+    "Sanders V": "V",
+    "Hampton B chest": "B chest",
+    "Stanford A thorax": "A thorax",
 }
 
 
