@@ -1,170 +1,232 @@
-"""From a PACS to the archive, whole: studies an hour by set of stages, and Orthanc on the same studies.
+"""From a PACS to the archive, whole: studies an hour by set of stages, beside those who only pass studies on.
 
     make bench NAME=pipeline                       # .venv/bin/python -m bench.pipeline [ROUNDS]
 
-Ours is a real `serve` with its embedded database: storescu sends, the archive is DCMTK's storescp, and the clock runs
-from the first association to the last object in the archive, after one study has gone through that does not count.
-Orthanc gets the same by its own means: storescu sends, its REST API anonymises each study and stores the result in the
-same archive. It changes headers only and judges nothing, so its figure is the peer of `header`; beside the other sets
-it says what they cost.
+Ours is one real `serve` with its embedded database and a policy for each set, chosen by the called AE title: storescu
+sends, the archive is DCMTK's storescp, and the clock runs from the first association to the last object in the archive,
+after two studies have gone through that set that do not count. A gateway decides about whole studies, so that the last
+ones wait for it: few studies make a rate look smaller than it is. The same studies go from storescu straight to the
+archive, through a storescp and a second storescu, through Orthanc as they are, and through Orthanc's anonymisation (it
+changes headers and judges nothing: the peer of `header`).
 
-The heads are synthetic and small (28 slices of 64 thousand pixels at most): what a study costs, not a byte of it.
-Rounds are interleaved, figures are medians. What was measured is kept; an interrupted run goes on.
+The heads are small and synthetic (28 slices of 64 thousand pixels at most), the films have 512 by 512 pixels: what a
+study costs, not a byte of it. Rounds are interleaved, figures are medians. CPU a study holds on a busy machine, rates
+do not: how many cores others had meanwhile stands beside each, and the range over the rounds says how far to trust it.
+What was measured is kept, and an interrupted run goes on with the next set; a study that does not arrive ends the run
+with its name and reason.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import platform
 import shutil
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from bench.serving.gateway import STAGES, serving, write_policies
-from bench.serving.studies import INSTANCES, store, study_uid, write_studies
+from bench.receiving.receivers import tree_of
+from bench.serving.account import report, show
+from bench.serving.arrival import Arrival, NotFinished, clear, wait_for_objects
+from bench.serving.forwarding import Peer, forwarding, send_all
+from bench.serving.gateway import Serving, cpu_s, serving, write_policies
+from bench.serving.stages import FILMS, HEADS, STAGES
+from bench.serving.studies import INSTANCES, Studies, store
 from tests import peers
 
 ROUNDS = 3
-STUDIES = {"header": 40, "header+text": 12, "header+text+deface": 6, "header+text+deface+gate": 6, "orthanc": 40}
-SENDERS = 2
-LIMIT_S = 600.0
+STUDIES = {  # of each set, in a round; of a peer for each kind
+    "header": 20,
+    "header+text": 10,
+    "header+text+gate": 10,
+    "header+text+deface": 2,
+    "header+text+deface+gate": 2,
+    "film header": 20,
+    "film header+resynthesize": 8,
+    "film header+resynthesize+gate": 8,
+}
+PEER_STUDIES, WARM_STUDIES = 20, 2
+IDLE_S = 5.0
 RESULT = Path(__file__).parent / "results" / "pipeline.json"
 UNFINISHED = Path(tempfile.gettempdir()) / "bench-pipeline-unfinished.json"
 
-
-def wait_for(archive: Path, count: int) -> None:
-    """Until so many objects are in the archive. AssertionError after LIMIT_S."""
-    give_up = time.monotonic() + LIMIT_S
-    while sum(1 for _ in archive.iterdir()) < count:
-        assert time.monotonic() < give_up, f"{sum(1 for _ in archive.iterdir())} of {count} objects arrived"
-        time.sleep(0.02)
+Figures = dict[str, Any]
 
 
-def ours(stages: str, studies: list[Path], warm: Path, root: Path) -> float:
-    """Seconds for all of them; `warm` goes first, and does not count: processes start once a day, not with each."""
-    with peers.storescp(root / "archive", "--fork", "+B", ae_title="ARCHIVE") as archive:
-        policies = write_policies(root / "policies", stages, archive.url)
-        with serving(root, policies, quiet_s=5.0) as gateway, ThreadPoolExecutor(SENDERS) as senders:
-            store(warm, gateway.dicom_port, "DEID")
-            wait_for(root / "archive", INSTANCES)
+def busy_s() -> float:
+    """Seconds in which the cores of this machine were busy so far, whoever with (proc_stat(5))."""
+    user, nice, system, _idle, _iowait, *rest = (int(word) for word in Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def others(figures: Figures) -> Iterator[None]:
+    """Notes the cores that were busy with what is not this benchmark, and the load."""
+    began, all_before, own_before = time.perf_counter(), busy_s(), cpu_s(tree_of(os.getpid()))
+    yield
+    own, everything = cpu_s(tree_of(os.getpid())) - own_before, busy_s() - all_before
+    figures["others_cores"] = round(max(0.0, everything - own) / (time.perf_counter() - began), 2)
+    figures["load"] = round(os.getloadavg()[0], 2)
+
+
+@dataclass
+class Bench:
+    """Everything that runs, and the studies that are still to be sent: their numbers are used once."""
+
+    root: Path
+    archive: Path
+    gateway: Serving
+    peers: list[Peer]
+    progress: Progress
+    line: TaskID
+    pictures: dict[str, Studies]
+    next_number: int = 0
+    warm: set[str] = field(default_factory=set)
+
+    def idle_cores(self) -> float:
+        """Of the gateway when nothing is to be done: the others' figures bear it, for it runs beside them."""
+        before = sum(self.gateway.cpu_s().values())
+        time.sleep(IDLE_S)
+        return round((sum(self.gateway.cpu_s().values()) - before) / IDLE_S, 3)
+
+    def gateways(self, name: str, count: int) -> Figures:
+        """Studies through one set of stages."""
+        if name not in self.warm:
+            self._send(name, WARM_STUDIES, {})
+            self.warm.add(name)
+        figures: Figures = {}
+        cpu, legs = self.gateway.cpu_s(), self.gateway.leg_s()
+        figures["seconds"] = self._send(name, count, figures)
+        after_cpu, after_legs = self.gateway.cpu_s(), self.gateway.leg_s()
+        figures["cpu_s"] = {who: round(after_cpu[who] - cpu[who], 3) for who in cpu}
+        figures["leg_s"] = {leg: round(after_legs[leg] - legs.get(leg, 0.0), 3) for leg in after_legs}
+        return figures
+
+    def _send(self, name: str, count: int, figures: Figures) -> float:
+        stages = STAGES[name]
+        objects = INSTANCES[stages.studies] * count
+        with self._studies(stages.studies, count) as studies, others(figures):
+            arrival, tick = Arrival(self.gateway, self.archive), self._tick(name, objects)
             began = time.perf_counter()
-            sent = [senders.submit(store, study, gateway.dicom_port, "DEID") for study in studies]
-            for one in sent:
-                one.result()
-            wait_for(root / "archive", INSTANCES * (1 + len(studies)))
+            send_all(lambda study: store(study, self.gateway.dicom_port, stages.called), studies)
+            arrival.wait(count, objects, tick)
             seconds = time.perf_counter() - began
-            give_up = time.monotonic() + 10
-            while gateway.states() != {("sent", ""): 1 + len(studies)}:
-                assert time.monotonic() < give_up, gateway.states()
-                time.sleep(0.1)
-    return seconds
+            arrival.settle(count)
+        return seconds
 
-
-def ask(server: peers.OrthancServer, path: str, body: str) -> Any:
-    """Orthanc's answer to a POST."""
-    url = f"http://127.0.0.1:{server.http_port}{path}"
-    with urlopen(Request(url, data=body.encode(), method="POST"), timeout=LIMIT_S) as answer:
-        return json.loads(answer.read())
-
-
-def orthanc(studies: list[Path], warm: Path, root: Path) -> float:
-    """The same by Orthanc: C-STORE in, anonymise, C-STORE out."""
-    with peers.storescp(root / "archive", "--fork", "+B", ae_title="ARCHIVE") as archive:
-        modalities = {"archive": {"AET": archive.ae_title, "Host": archive.host, "Port": archive.port}}
-        with peers.Orthanc(root, DicomModalities=modalities) as server, ThreadPoolExecutor(SENDERS) as senders:
-
-            def through(study: Path) -> None:
-                store(study, server.dicom.port, server.dicom.ae_title)
-                (found,) = ask(server, "/tools/lookup", study_uid(int(study.name)))
-                made = ask(server, f"/studies/{found['ID']}/anonymize", "{}")
-                ask(server, "/modalities/archive/store", made["ID"])
-
-            through(warm)
-            wait_for(root / "archive", INSTANCES)
+    def peer(self, peer: Peer, kind: str) -> Figures:
+        """The same by somebody who only passes studies on."""
+        figures: Figures = {}
+        objects = INSTANCES[kind] * PEER_STUDIES
+        with self._studies(kind, PEER_STUDIES) as studies, others(figures):
             began = time.perf_counter()
-            for one in [senders.submit(through, study) for study in studies]:
-                one.result()
-            wait_for(root / "archive", INSTANCES * (1 + len(studies)))
-            return time.perf_counter() - began
+            send_all(peer.through, studies)
+            wait_for_objects(self.archive, objects, self._tick(f"{peer.name}, {kind}", objects))
+            figures["seconds"] = time.perf_counter() - began
+        return figures
+
+    @contextlib.contextmanager
+    def _studies(self, kind: str, count: int) -> Iterator[list[Path]]:
+        clear(self.archive)
+        folder, numbers = self.root / "studies", range(self.next_number, self.next_number + count)
+        self.next_number += count
+        yield self.pictures[kind].write(folder, numbers)
+        shutil.rmtree(folder)
+
+    def _tick(self, name: str, objects: int) -> Any:
+        self.progress.reset(self.line, total=objects, description=name)
+        return lambda there: self.progress.update(self.line, completed=there)
 
 
-def measure(rounds: int, state: dict[str, Any]) -> None:
-    """Rounds of all sets by turns; `state["studies_per_hour"]` has a list for each, and is kept after every figure."""
-    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
-        root = Path(folder)
-        warm, *studies = write_studies(root / "studies", 1 + max(STUDIES.values()))
-        for number in range(rounds):
-            for name, count in STUDIES.items():
-                figures = state["studies_per_hour"].setdefault(name, [])
-                if len(figures) > number or (name == "orthanc" and not peers.available("orthanc")):
-                    continue
-                place = root / f"{number}-{name}"
-                place.mkdir()
-                seconds = (
-                    orthanc(studies[:count], warm, place)
-                    if name == "orthanc"
-                    else ours(name, studies[:count], warm, place)
-                )
-                figures.append(3600 * count / seconds)
-                shutil.rmtree(place)
-                UNFINISHED.write_text(json.dumps(state))
+@contextlib.contextmanager
+def running(root: Path, progress: Progress) -> Iterator[Bench]:
+    """The archive, the gateway and the others; they end with the block."""
+    with contextlib.ExitStack() as all_of_them:
+        archive = all_of_them.enter_context(peers.storescp(root / "archive", "--fork", "+B", ae_title="ARCHIVE"))
+        policies = write_policies(root / "policies", list(STUDIES), archive.url)
+        called = ",".join(STAGES[name].called for name in STUDIES)
+        gateway = all_of_them.enter_context(serving(root, policies, quiet_s=5.0, called_ae_titles=called))
+        found = all_of_them.enter_context(forwarding(root, archive))
+        pictures = {kind: Studies(kind, root) for kind in (HEADS, FILMS)}
+        line = progress.add_task("", total=None)
+        yield Bench(root, root / "archive", gateway, found, progress, line, pictures)
 
 
-def begun() -> dict[str, Any]:
+def todo_of_a_round(peer_names: list[str]) -> list[tuple[str, str, str, int]]:
+    """(who, name, kind of studies, how many). The peers of a kind come right after its headers, which they are compared
+    with: what else runs on the machine changes from minute to minute.
+    """
+    todo = []
+    for name, count in STUDIES.items():
+        kind = STAGES[name].studies
+        todo.append(("gateway", name, kind, count))
+        if not STAGES[name].pixels:
+            todo += [("peer", peer, kind, PEER_STUDIES) for peer in peer_names]
+    return todo
+
+
+def measure(rounds: int, state: dict[str, Any], console: Console) -> None:
+    """Rounds of all sets and peers by turns; each figure is kept in `state` and on disk."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder,
+        Progress(*columns, console=console) as progress,
+    ):
+        overall = progress.add_task("starting")
+        with running(Path(folder), progress) as bench:
+            todo = todo_of_a_round([peer.name for peer in bench.peers])
+            state["commands"] = {peer.name: peer.command for peer in bench.peers}
+            state["idle_cores"] = bench.idle_cores()
+            by_name = {peer.name: peer for peer in bench.peers}
+            progress.update(overall, total=rounds * len(todo))
+            for number in range(rounds):
+                for who, name, kind, count in todo:
+                    progress.update(overall, description=f"round {number + 1} of {rounds}", advance=1)
+                    kept = state["rounds"].setdefault(name if who == "gateway" else f"{name}, {kind}", [])
+                    if len(kept) > number:
+                        continue
+                    figures = bench.gateways(name, count) if who == "gateway" else bench.peer(by_name[name], kind)
+                    kept.append({"studies": count, "kind": kind, "who": who, **figures})
+                    UNFINISHED.write_text(json.dumps(state))
+                    rate = 3600 * count / figures["seconds"]
+                    told = f"{name} ({kind}): {count} studies in {figures['seconds']:.1f} s, {rate:,.0f}/h"
+                    progress.console.print(f"{told}; others had {figures['others_cores']:.1f} cores")
+
+
+def begun(rounds: int) -> dict[str, Any]:
     """An interrupted run of this very code, or a new one."""
     root = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(str(rounds).encode())
     for path in sorted([*root.glob("gateway/**/*.py"), *root.glob("bench/serving/*.py"), Path(__file__)]):
         digest.update(path.read_bytes())
     if UNFINISHED.exists():
         state: dict[str, Any] = json.loads(UNFINISHED.read_text())
         if state["code"] == digest.hexdigest():
             return state
-    return {"code": digest.hexdigest(), "studies_per_hour": {}}
+    return {"code": digest.hexdigest(), "rounds": {}}
 
 
 def main(rounds: int) -> None:
-    console = Console(width=120)
-    state = begun()
-    measure(rounds, state)
-    rates = {name: statistics.median(figures) for name, figures in state["studies_per_hour"].items() if figures}
-    peer = rates.pop("orthanc", None)
-    table = Table(title=f"studies an hour, {INSTANCES} slices each, synthetic; medians of {rounds}")
-    for column in ("stages", "studies/h", "x Orthanc (headers only)"):
-        table.add_column(column, justify="left" if column == "stages" else "right")
-    for name, rate in rates.items():
-        table.add_row(name, f"{rate:,.0f}", f"{rate / peer:.2f}" if peer else "")
-    if peer:
-        table.add_row("Orthanc: receive, anonymise, store", f"{peer:,.0f}", "1.00")
-    console.print(table)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True)
-    report = {
-        "measured_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "machine": {"cpus": os.cpu_count(), "processor": platform.processor() or platform.machine()},
-        "commit": commit.stdout.strip(),
-        "command": f"python -m bench.pipeline {rounds}",
-        "load_average": os.getloadavg(),
-        "corpus": f"synthetic heads, {INSTANCES} instances a study",
-        "studies": {name: count for name, count in STUDIES.items() if name in STAGES or peer},
-        "rounds": rounds,
-        "studies_per_hour": {name: round(rate, 1) for name, rate in rates.items()},
-        "orthanc_studies_per_hour": round(peer, 1) if peer else None,
-        "ratio_vs_orthanc": {name: round(rate / peer, 3) for name, rate in rates.items()} if peer else {},
-        "all_rounds": state["studies_per_hour"],
-    }
-    RESULT.write_text(json.dumps(report, indent=1) + "\n")
+    if not peers.available("dcmtk"):
+        sys.exit("this benchmark needs DCMTK: apt-get install dcmtk")
+    console = Console(width=140)
+    state = begun(rounds)
+    try:
+        measure(rounds, state, console)
+    except NotFinished as error:
+        sys.exit(f"not finished: {error}")
+    made = {**report(state["rounds"], rounds, state["commands"]), "gateway_idle_cores": state["idle_cores"]}
+    show(made, console)
+    RESULT.write_text(json.dumps(made, indent=1) + "\n")
     UNFINISHED.unlink(missing_ok=True)
 
 

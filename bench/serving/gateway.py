@@ -1,61 +1,34 @@
-"""`deid-gateway serve` as a process of its own, with a policy for each set of stages."""
+"""`deid-gateway serve` as a process of its own: started, asked how far it is, and what it cost."""
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
 
-import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
+from bench.receiving.receivers import stat_of, tree_of
+from bench.serving.stages import write_policies
 from gateway.database import Database
-from gateway.settings import SHIPPED_POLICIES, Home
+from gateway.settings import Home
+from gateway.study import State
 from tests import peers
+
+__all__ = ["PACS", "Serving", "cpu_s", "serving", "write_policies"]
 
 PACS = "PACS"
 START_S = 180.0
-TEXT, FACE, IDENTITY = "burned_in_text", "recognizable_features", "image_identity"
-# pixels, checks of the gate, and what is accepted as not assessed; the identifiers are always looked for
-STAGES: dict[str, tuple[list[dict[str, object]], dict[str, object], list[str]]] = {
-    "header": ([], {}, [TEXT, FACE, IDENTITY]),
-    "header+text": ([{"burned_in_text": {}}], {}, [TEXT, FACE, IDENTITY]),
-    "header+text+deface": ([{"burned_in_text": {}}, {"deface": {}}], {}, [TEXT, FACE, IDENTITY]),
-    "header+text+deface+gate": (
-        [{"burned_in_text": {}}, {"deface": {}}],
-        {"residual_text": {"max": 0}, "residual_face": {}},
-        [IDENTITY],
-    ),
-}
 
 
-def write_policies(folder: Path, stages: str, archive_url: str) -> Path:
-    """A folder of policies that sends MR through these stages to the archive."""
-    pixels, checks, accepted = STAGES[stages]
-    shutil.copytree(SHIPPED_POLICIES, folder, ignore=shutil.ignore_patterns("__pycache__", "*.yaml"))
-    policy = {
-        "name": "bench",
-        "extends": ["ps3.15-basic@2026d"],
-        "header": {
-            "options": ["retain-longitudinal-modified-dates"],
-            "dates": {"shift_days": [-365, 365], "scope": "patient"},
-            "patient_id": {"pseudonym": "keyed", "prefix": "BENCH-"},
-        },
-        "pixels": pixels,
-        "gate": {
-            "study": {"residual_identifiers": {"max": 0}, **checks},
-            "not_assessed": [{"aspects": accepted, "modality": ["MR"], "reason": "a benchmark", "approver": "bench"}],
-        },
-        "retain": {"originals_days": 30, "held_days": 90, "references_days": 365},
-    }
-    target = {"project": "bench", "policy": "bench", "destination": "archive"}
-    routes = {"routes": [{"name": "all", "when": {"modality": "MR"}, "targets": [target]}]}
-    for name, content in (("bench", policy), ("routes", routes), ("destinations", {"archive": archive_url})):
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
-    return folder
+def cpu_s(pids: list[int]) -> float:
+    """CPU seconds of these processes, and of their children that have ended and were waited for."""
+    return sum(int(ticks) for pid in pids for ticks in stat_of(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -66,22 +39,47 @@ class Serving:
     dicom_port: int
     http_port: int
     pid: int
+    log: Path
+    database: Database
 
     def waiting(self) -> int:
         """Studies that wait for the machine."""
-        database = Database.in_home(self.home.database)
-        try:
-            return database.count_waiting()
-        finally:
-            database.close()
+        return self.database.count_waiting()
 
     def states(self) -> dict[tuple[str, str], int]:
         """Jobs by state and reason."""
-        database = Database.in_home(self.home.database)
-        try:
-            return dict(database.count_states())
-        finally:
-            database.close()
+        return dict(self.database.count_states())
+
+    def held_before_routing(self) -> int:
+        """Studies that never became jobs, and wait for a person or were refused."""
+        return sum(self.database.count_studies("held", "refused").values())
+
+    def unfinished(self) -> list[str]:
+        """A sentence for each study that was not sent: what it is at, or why it is held."""
+        now = time.time()
+        told = [
+            f"study {row.study_key} g{row.generation}: {row.state} {row.reason}".rstrip()
+            + f", first object {now - row.first_at:.0f} s ago"
+            for row in self.database.studies_in("received", "held", "refused")
+        ]
+        unsent = [state for state in State if state != State.SENT]
+        return told + [
+            f"job {row.job_key} ({row.policy}): {row.state} {row.reason} {row.at}".rstrip()
+            + f", for {now - row.updated_at:.0f} s"
+            for row in self.database.jobs_in(*unsent)
+        ]
+
+    def cpu_s(self) -> dict[str, float]:
+        """CPU seconds so far: of `serve` itself (it receives, keeps the tables, sends), and of its workers."""
+        own, *others = tree_of(self.pid)
+        return {"serve": cpu_s([own]), "workers": cpu_s(others)}
+
+    def leg_s(self) -> dict[str, float]:
+        """Seconds so far in each leg, summed over studies; waiting for a worker counts."""
+        with urlopen(f"http://127.0.0.1:{self.http_port}/metrics", timeout=30) as answer:
+            families = list(text_string_to_metric_families(answer.read().decode()))
+        samples = [sample for family in families for sample in family.samples]
+        return {one.labels["stage"]: one.value for one in samples if one.name == "deid_stage_seconds_sum"}
 
 
 @contextmanager
@@ -114,6 +112,10 @@ def serving(root: Path, policies: Path, **settings: object) -> Iterator[Serving]
         process = peers.spawn([sys.executable, "-m", "gateway", "serve"], output=log, env=environment)
     try:
         peers.wait_until(ready, seconds=START_S, what="serve is ready")
-        yield Serving(home, dicom_port, http_port, process.pid)
+        database = Database.in_home(home.database)
+        try:
+            yield Serving(home, dicom_port, http_port, process.pid, root / "serve.log", database)
+        finally:
+            database.close()
     finally:
         peers.end(process, patience_s=START_S)

@@ -56,6 +56,7 @@ class Admission:
         )
         self._require_consent(rows, examined)
         require_sound(examined, uses)
+        self._require_unshared(study_key, [row for row, use in zip(rows, uses, strict=True) if use == "use"])
         persons = persons_of(examined, known)
         if len(persons) > 1 and not p.policies.merge_people():
             raise Hold("mixed_patients")
@@ -111,6 +112,25 @@ class Admission:
             for row in database.instances_of(study_key)
             if row.generation < generation and row.generation not in gone and row.use == "use"
         ]
+
+    def _require_unshared(self, study_key: str, rows: Sequence[InstanceRow]) -> None:
+        """Raise Hold when another study brought one of these SOP Instance UIDs before: it would leave under the same
+        new UID, and the archive would keep one of the two (DESIGN.md invariant 4).
+        """
+        taken_in = self.parts.database.taken_in({row.sop_key for row in rows})
+        for row in rows:
+            others = {(study, number) for study, number, _ in taken_in[row.sop_key] if study != study_key}
+            if any(self._came_before(row, *other) for other in sorted(others)):
+                raise Hold("conflicting_instance", at=row.name)
+
+    def _came_before(self, row: InstanceRow, study_key: str, generation: int) -> bool:
+        """Whether this generation of another study stands, and had the UID of `row` first or is on its way already."""
+        database = self.parts.database
+        study = database.study(study_key, generation)
+        if study is None or self._is_rejected(study_key, generation, study.state):
+            return False
+        same = [one.serial for one in database.instances_of(study_key, generation) if one.sop_key == row.sop_key]
+        return study.routed_at is not None or min(same) < row.serial
 
     def _is_rejected(self, study_key: str, generation: int, state: str) -> bool:
         jobs = self.parts.database.jobs_of(study_key, generation)

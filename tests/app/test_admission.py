@@ -10,6 +10,7 @@ import pydicom
 import pytest
 from houses import House, edit, house, late, route_all, route_nobody, study
 
+from gateway.flow import Leg, Next
 from gateway.settings import Home
 
 
@@ -137,6 +138,53 @@ def test_the_same_uid_with_other_bytes_holds_and_overwrites_nothing(
     assert gateway_house.events(key)[-1]["reason"] == "conflicting_instance"
     names = {row.name for row in gateway_house.parts.database.instances_of(key)}
     assert gateway_house.events(key)[-1]["at"] in names
+
+
+def sharing_a_uid(**first: object) -> tuple[pydicom.FileDataset, pydicom.FileDataset]:
+    """One object each of two studies: both would leave under one UID, and the archive would keep one of them."""
+    (one,), (two,) = study(**first), study(patient="LEAK0002")  # type: ignore[arg-type]
+    two.SOPInstanceUID = two.file_meta.MediaStorageSOPInstanceUID = one.SOPInstanceUID
+    return one, two
+
+
+def test_a_uid_that_another_study_brought_before_holds_and_overwrites_nothing(
+    gateway_house: House, target: Path
+) -> None:
+    one, two = sharing_a_uid()
+    first = gateway_house.deliver(one)
+    before = files_in(target)
+    second = gateway_house.deliver(two)
+    assert gateway_house.ends(first) == [("research-archive", "sent", "")]
+    assert gateway_house.ends(second) == [("", "held", "conflicting_instance")]
+    (row,) = gateway_house.parts.database.instances_of(second)
+    assert gateway_house.events(second)[-1]["at"] == row.name
+    gateway_house.deliver(one)  # as ever
+    assert gateway_house.parts.database.generations(first)[-1].state == "duplicate"
+    assert files_in(target) == before
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_studies_that_arrive_together_and_share_a_uid_the_first_is_sent(
+    gateway_house: House, target: Path, order: tuple[int, int]
+) -> None:
+    keys = [gateway_house.receive(one) for one in sharing_a_uid()]
+    gateway_house.close()
+    for number in order:
+        gateway_house.run(Next(Leg.INTAKE, keys[number], 1, 0, 1))
+    assert gateway_house.ends(keys[0]) == [("research-archive", "sent", "")]
+    assert gateway_house.ends(keys[1]) == [("", "held", "conflicting_instance")]
+    assert len(files_in(target)) == 1
+
+
+def test_the_second_study_of_a_uid_may_leave_once_the_first_was_rejected(gateway_house: House, target: Path) -> None:
+    one, two = sharing_a_uid(patient="")
+    first, second = gateway_house.deliver(one), gateway_house.deliver(two)
+    assert gateway_house.ends(first) == [("", "held", "missing_patient_id")]
+    assert gateway_house.ends(second) == [("", "held", "conflicting_instance")]
+    assert gateway_house.decide("reject", f"{first}.1") == "done"
+    assert gateway_house.decide("rerun", f"{second}.1") == "done"
+    assert gateway_house.ends(second) == [("research-archive", "sent", "")]
+    assert len(files_in(target)) == 1
 
 
 @pytest.mark.parametrize("after", [False, True])
