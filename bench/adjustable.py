@@ -8,8 +8,8 @@ on real films (64 pixels, --data) all is trained here, ours only with --generate
 linear attacker is fitted anew on released films of auxiliary people; the network of chest-audit-1 is a frozen one.
 Rank-1 among 30 people by another visit, chance 1/30; the worst attacker counts. AUROC of findings, Dice of their
 outlines and BLEU of reports are of models of originals that are not adapted. Points that are in the file are not done
-again, unless --anew, another card or other steps. No figure of drawn people is a figure of patients, and a run of few
-steps shows what few steps give: the budget stands beside the figures.
+again, unless --anew, another card, other people or other steps. No figure of drawn people is a figure of patients, and
+a run of few steps shows what few steps give: the budget stands beside the figures.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from bench.adjustable_films import REAL, SEEDS, Setting, drawn, real
-from bench.adjustable_generated import resynthesised
+from bench.adjustable_generated import resynthesised, shown_at
 from bench.adjustable_measures import Attackers, Frozen
-from bench.adjustable_methods import LEVELS, Method, left, methods, networks_of
+from bench.adjustable_methods import FEW, LEVELS, Method, methods, networks_of
 from bench.adjustable_plot import curves, sheet
 from bench.adjustable_readers import Readers
 from bench.adjustable_summary import draws_file, key_of, rank1_of, summary
@@ -129,18 +129,21 @@ def main() -> None:
             keep = given.keep / f"{'real' if name == REAL else 'drawn'}-{given.steps}"  # scanners share what is learnt
             keep.mkdir(exist_ok=True)
             setting = setting_of(name, given, given.keep, tick)
-            one = networks_of(setting, given.card, given.steps, keep, tick, generate=given.generate)
+            if result.get("cohorts", {}).get(name, {}).get("people", setting.people()) != setting.people():
+                points.pop(name, None)  # of other people: nothing of them stands beside these
+            names = given.method or ()
+            one = networks_of(setting, given.card, given.steps, keep, tick, generate=given.generate, names=names)
             budget: dict[str, Any] = {"steps of what is trained here": given.steps, "ours": one.of}
             if name != REAL:
                 budget["steps of ours"] = card.source
             budget |= {"numbers of the networks": one.numbers(), "people": setting.people()}
             result.setdefault("cohorts", {})[name] = budget
             readers = Readers.of(setting.known, given.steps, keep, tick)
-            wanted = [method for method in methods(one) if not given.method or method.name in given.method]
+            wanted = [method for method in methods(one) if not names or method.name in names]
             run(setting, wanted, readers, points.setdefault(name, []), draws_file(given.keep, name), save, tick)
             if one.ours is not None and "unseen" not in name:
-                films = setting.judged.x[:6]
-                rows = [(r, resynthesised(one.ours, films, r, "ours"), *left(one.reid, films, r)) for r in LEVELS]
+                films, ours = setting.judged.x[:6], one.ours
+                rows = [(r, resynthesised(ours, films, r, "ours"), *shown_at(ours, films, r)) for r in (*LEVELS, *FEW)]
                 sheet(films, rows, target / f"adjustable_sheet_{name}.png")
     save()
     for name, some in points.items():

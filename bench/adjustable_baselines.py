@@ -18,9 +18,9 @@ from models.train.stages import Stage, run_stage
 from models.train.trained import Tick
 
 PATCH = SMALL.patch
-BLURS = (1.0, 2.0, 4.0, 8.0, 16.0)
-NOISES = (0.1, 0.3, 0.6, 1.2, 2.4)
-RATIOS = (0.05, 0.3, 0.6, 0.8, 0.92)
+BLURS = (1.0, 2.0, 4.0, 8.0, 16.0, 40.0)
+NOISES = (0.1, 0.3, 0.6, 1.2, 2.4, 5.0)
+RATIOS = (0.05, 0.3, 0.6, 0.8, 0.92, 0.97)
 
 
 def blurred(x: Tensor, pixels: float) -> Tensor:

@@ -26,7 +26,7 @@ from models.train.trained import Tick
 
 A_PERSON = 4  # auxiliary films of one person at most
 CARD_PEOPLE = (660, 4, 701)  # people, visits, seed: everybody on the list of chest-resynth-small-1 is among these
-LEARNT, ATTACKERS, JUDGED = (300, 2), (100, 2), (60, 2)  # people, visits
+LEARNT, ATTACKERS, JUDGED = (300, 2), (100, 2), (200, 2)  # people, visits
 OUTLINED = ("consolidation", "effusion", "nodule")
 SEEDS = {"synthetic-chest": (812, 813), "synthetic-chest, unseen scanners": (814, 815)}
 SCANNERS = 3  # of the card's films; the next three are unseen

@@ -5,9 +5,10 @@ On drawn people ours is a card; on real films it is trained here. What it is com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import torch
@@ -40,6 +41,7 @@ from models.train.reid_plan import AdjustablePlan, Line
 from models.train.trained import Options, Tick
 
 LEVELS = (*PAPER_LEVELS, 0.1)
+FEW = (0.08, 0.04, 0.03, 0.02, 0.01)  # levels at which ours says one of few
 HELD_EVERY = 7  # of the people that a network learns on, to stop it early
 Release = Callable[[Tensor], Tensor]
 
@@ -78,14 +80,17 @@ def plan_of(steps: int) -> AdjustablePlan:
     return replace(plain, people=12, batch=24, evaluate_every=max(steps // 4, 1), sampled=2, density=(0.0, 1.0))
 
 
-def networks_of(setting: Setting, card: str, steps: int, keep: Path, tick: Tick, *, generate: bool) -> Networks:
-    """Trained, or read from `keep`."""
+def networks_of(
+    setting: Setting, card: str, steps: int, keep: Path, tick: Tick, *, generate: bool, names: Sequence[str] = ()
+) -> Networks:
+    """Trained, or read from `keep`; adversaries only where `names` of methods are none, or have them."""
     fitted, held = parted(setting.known.material)
     people = min(12, len(fitted.mated()))
     mae = trained_mae(fitted, held, steps, 24, keep / "mae.checkpoint", tick)
     rivals = {
         name: trained_adversarial(fitted, steps, people, keep, tick, findings=useful)
         for name, useful in (("ID-Adv", False), ("Privacy-Net", True))
+        if not names or name in names
     }
     if setting.cohort is None:
         one = anonymiser_of(card, [SHIPPED])
@@ -117,24 +122,34 @@ def left(reid: ReidEncoder, x: Tensor, r: float) -> tuple[Tensor, Tensor]:
 
 
 def methods(one: Networks) -> Iterator[Method]:
-    """By levels, the most private first, so that a run that was cut short has all methods."""
+    """Every method's levels, the most private first, so that a run that was cut short has all methods."""
     trained, plain, parts = f"{one.steps} steps", "", one.ours
     yield Method("original", 0.0, lambda x: x, plain)
-    for at, r in list(enumerate(LEVELS))[::-1]:
-        if parts is not None:
-            for name, semantics in (
-                ("", "ours"),
-                (", no semantics", "no semantics"),
-                (", no decoupling", "no decoupling"),
-            ):
-                made = partial(resynthesised, parts, r=r, semantics=semantics)
-                yield Method(f"ours{name}", r, made, one.of)
-            yield Method("Feat-Noise", SPREADS[at], partial(feature_noised, parts, spread=SPREADS[at]), one.of)
-            yield Method("image to image", TIMES[at], partial(image_to_image, parts, time=TIMES[at]), one.of)
-        yield Method("ID-blocking alone", r, lambda x, r=r: left(one.reid, x, r)[0], one.of)
-        yield Method("Pixel-Blur", BLURS[at], partial(blurred, pixels=BLURS[at]), plain)
-        yield Method("MAE", RATIOS[at], partial(filled, one.mae, ratio=RATIOS[at]), trained)
-        yield Method("pixel noise", NOISES[at], partial(noised, spread=NOISES[at], seed=3), plain)
-        for name, network in one.adversaries.items():
-            yield Method(name, WEIGHTS[at], partial(adversarial, network, weight=WEIGHTS[at]), trained)
-        yield Method("mask alone", r, lambda x, r=r: left(one.reid, x, r)[1].float(), one.of)
+
+    def swept(name: str, knobs: Sequence[float], release: Callable[[Tensor, float], Tensor], of: str) -> list[Method]:
+        """Of knobs from the weakest."""
+        return [Method(name, knob, partial(_at, release, knob), of) for knob in knobs[::-1]]
+
+    rows = []
+    if parts is not None:
+        for name, semantics in (("", "ours"), (", no semantics", "no semantics"), (", no decoupling", "no decoupling")):
+            levels = LEVELS if semantics == "no semantics" else (*LEVELS, *FEW)
+            made = partial(resynthesised, parts, semantics=semantics)
+            rows.append(swept(f"ours{name}", levels, made, one.of))
+        rows.append(swept("Feat-Noise", SPREADS, partial(feature_noised, parts), one.of))
+        rows.append(swept("image to image", TIMES, partial(image_to_image, parts), one.of))
+    rows += [
+        swept("ID-blocking alone", LEVELS, lambda x, r: left(one.reid, x, r)[0], one.of),
+        swept("Pixel-Blur", BLURS, blurred, plain),
+        swept("MAE", RATIOS, partial(filled, one.mae), trained),
+        swept("pixel noise", NOISES, partial(noised, seed=3), plain),
+    ]
+    for name, network in one.adversaries.items():
+        rows.append(swept(name, WEIGHTS, partial(adversarial, network), trained))
+    rows.append(swept("mask alone", LEVELS, lambda x, r: left(one.reid, x, r)[1].float(), one.of))
+    for strongest in zip_longest(*rows):
+        yield from (method for method in strongest if method is not None)
+
+
+def _at(release: Callable[[Tensor, float], Tensor], knob: float, x: Tensor) -> Tensor:
+    return release(x, knob)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch.nn import functional
@@ -66,6 +66,13 @@ def linear_of(films: Tensor) -> NDArray[np.float32]:
     return np.stack([linear_features(one[None]) for one in standard(films)])
 
 
+def auroc_of(told: NDArray[np.bool_], scores: Floats) -> float:
+    """Of some that have it and some that lack it; ties count half."""
+    have = int(told.sum())
+    ranks = float(rankdata(scores)[told].sum())
+    return (ranks - have * (have + 1) / 2) / (have * (len(told) - have))
+
+
 class Reader:
     """Findings by logistic regression on what it was fitted on; never adapted to released films."""
 
@@ -84,11 +91,11 @@ class Reader:
         scores = {name: model.decision_function(x) for name, model in self.models.items()}
         labels = {name: judged.findings[:, self.names.index(name)].numpy() > 0.5 for name in self.names}
         usable = [name for name in self.names if LEAST <= labels[name].sum() <= len(seen) - LEAST]
-        each = {name: round(float(roc_auc_score(labels[name], scores[name])), 3) for name in usable}
+        each = {name: round(float(auroc_of(labels[name], scores[name])), 3) for name in usable}
 
         def mean(rows: NDArray[np.int64]) -> float:
             some = [name for name in usable if 0 < labels[name][rows].sum() < len(rows)]
-            return float(np.mean([roc_auc_score(labels[name][rows], scores[name][rows]) for name in some]))
+            return float(np.mean([auroc_of(labels[name][rows], scores[name][rows]) for name in some]))
 
         return over_people(mean, judged.who.numpy(), findings=each)
 

@@ -23,9 +23,9 @@ from models.resynthesis.deidentify import left_over
 from models.train.reid_material import Material
 from models.train.trained import Tick
 
-WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0)  # λ of the adversary
-SPREADS = (0.3, 0.7, 1.5, 3.0, 6.0)  # of noise on latents, which have unit spread
-TIMES = (0.3, 0.6, 0.85, 0.93, 0.97)  # of noise in the original's latent, image to image
+WEIGHTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # λ of the adversary
+SPREADS = (0.3, 0.7, 1.5, 3.0, 6.0, 12.0)  # of noise on latents, which have unit spread
+TIMES = (0.3, 0.6, 0.85, 0.93, 0.97, 1.0)  # of noise in the original's latent, image to image
 LIKENESS = 0.1  # Privacy-Net's share of likeness: without any, its pictures are no films
 IDENTITY = 64
 TOGETHER = 48

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PEOPLE, SIDE, SEED = 60, 64, 20261132  # nobody of them is outside the card's domain, and nobody is on its list
 AE_TITLE = "FILMS"  # by which the route knows them
-CARD, LEVELS = "chest-resynth-small-1", (0.1, 0.05)
+CARD, LEVELS = "chest-resynth-small-1", (0.1, 0.04)
 ATTACKERS = ("chest-audit-1", "gradients")
 MAX_EXCESS_UPPER, MAX_RANK1_UPPER, GALLERY = 0.5, 0.3, 50
 UNTOUCHED, ANEW = "films-as-they-are", "films-made-anew"

@@ -26,7 +26,7 @@ from models.cards import Calibration, Card, CardFolder, DomainLimits, Risk, peop
 from models.cohorts import Cohort
 from models.train.trained import Options, Start, Tick
 
-LEVELS = (0.95, 0.7, 0.4, 0.2, 0.1)
+LEVELS = (0.95, 0.7, 0.4, 0.2, 0.1, 0.04, 0.02)
 CONFIDENCE, GALLERY, VALID_DAYS = 0.95, 50, 365
 ATTACKERS = {"CR": "chest-audit-1", "DX": "chest-audit-1", "OP": "fundus-audit-1", "MR": "brain-audit-1"}
 

@@ -47,7 +47,8 @@ class Privacy:
 @dataclass(frozen=True)
 class Resynthesize:
     """`card` names the networks. Either `levels`, quantiles r of which the first is used unless `escalate` says another
-    one, or `privacy`: the weakest calibrated level that keeps the target. `uncovered`: what becomes of objects that
+    one, or `privacy`: the weakest calibrated level that keeps the target. Below 0.1 nothing of the picture is left, and
+    what is meant by it is one of 100 r prototypes, where the card has them. `uncovered`: what becomes of objects that
     show the old anatomy and cannot be made anew. `followups`: a new picture of a person shares no noise with an earlier
     one, so change between visits is lost; `hold` leaves that to a person. `markers`: side and projection are drawn
     from the header, or left out.

@@ -1,5 +1,6 @@
 """Identity-free semantics: features of a frozen network as an integer code, of which the identity's part is dropped."""
 
+from models.mdl_decoupling.codebook import Codebook, evidence, prototypes_at
 from models.mdl_decoupling.codelength import GaussianMixtureCodelength
 from models.mdl_decoupling.configuration import PAPER, SMALL, DecouplingConfig
 from models.mdl_decoupling.foundation import FOUNDATIONS, Foundation, OwnSemantics, foundation_of
@@ -12,6 +13,7 @@ __all__ = [
     "FOUNDATIONS",
     "PAPER",
     "SMALL",
+    "Codebook",
     "Coded",
     "Decoupler",
     "DecouplingConfig",
@@ -21,8 +23,10 @@ __all__ = [
     "Shares",
     "decoupling_losses",
     "degenerate",
+    "evidence",
     "foundation_of",
     "gumbel_sigmoid",
     "measured_shares",
+    "prototypes_at",
     "temperature_at",
 ]

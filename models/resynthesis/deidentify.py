@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from models.id_blocking import Blocking, enlarged
+from models.mdl_decoupling import evidence, prototypes_at
 from models.reid_encoder import identity_map
 from models.resynthesis.parts import AdjustableParts
 from models.resynthesis.sampling import sample
@@ -40,6 +41,23 @@ def left_over(x_bchw: Tensor, grid_mask_bhw: Tensor, side: int) -> tuple[Tensor,
 
 
 @torch.no_grad()
+def told_at(
+    parts: AdjustableParts, x_bchw: Tensor, semantics: Tensor, blocking: Blocking
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What re-synthesis hears at a level: X_noID, its mask (both at the card's size) and semantics (b, features, h, w).
+
+    Below the level from which on semantics are whole, and where the card has a code book, nothing of the picture is
+    left, and its semantics are the nearest of few (`models.mdl_decoupling.codebook`).
+    """
+    grid_mask = blocking.mask(identity_map(parts.reid, x_bchw))
+    count = 0 if parts.codebook is None else prototypes_at(blocking.r)
+    if parts.codebook is not None and count:
+        seen = evidence(parts.decoupler.features_of(semantics), parts.foundation.findings_of)
+        grid_mask, semantics = torch.ones_like(grid_mask), parts.codebook.nearest(seen, count)
+    return *left_over(x_bchw, grid_mask, parts.resynthesis.config.side), semantics
+
+
+@torch.no_grad()
 def deidentified(
     parts: AdjustableParts,
     x_bchw: Tensor,
@@ -64,9 +82,7 @@ def deidentified(
     if not bool(((x_bchw >= 0) & (x_bchw <= 1)).all()):
         raise ValueError("pictures have numbers from 0 to 1")
     x = x_bchw.to(parts.device)
-    grid_mask = blocking.mask(identity_map(parts.reid, x))
-    noid, mask = left_over(x, grid_mask, config.side)
-    semantics = parts.decoupler.semantics(parts.foundation(x))
+    noid, mask, semantics = told_at(parts, x, parts.decoupler.semantics(parts.foundation(x)), blocking)
     conditioned = parts.resynthesis.conditions(noid, mask, semantics)
     z = sample(
         parts.resynthesis,

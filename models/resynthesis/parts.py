@@ -1,6 +1,7 @@
 """The whole adjustable anonymiser: its networks of a card, made from its parameters and filled from its tensors.
 
-Tensors: `reid.*`, `foundation.*` (our own; a published one is the user's file), `decoupler.*`, `resynthesis.*`.
+Tensors: `reid.*`, `foundation.*` (our own; a published one is the user's file), `decoupler.*`, `resynthesis.*`, and
+`codebook.*` where the lowest levels tell one of few prototypes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from models.cards import Card, CardError
-from models.mdl_decoupling import Decoupler, Foundation
+from models.mdl_decoupling import Codebook, Decoupler, Foundation
 from models.mdl_decoupling.parameters import codec_of
 from models.reid_encoder import SMALL as SMALL_REID
 from models.reid_encoder import ReidEncoder
@@ -28,6 +29,7 @@ ALGORITHM = "adjustable_resynthesis"
 class AdjustableParts:
     """Networks in evaluation mode. `sampler` and `steps` are what the card was judged with. `channels` of the pictures
     that it makes: 1 (grey) or 3 (red, green, blue). `sides`, where an organ is paired: `sides.fitted`.
+    `codebook`: None where semantics are whole at every level.
     """
 
     reid: ReidEncoder
@@ -39,6 +41,7 @@ class AdjustableParts:
     steps: int
     channels: int = 1
     sides: Tensor | None = None
+    codebook: Codebook | None = None
 
     @property
     def device(self) -> torch.device:
@@ -48,6 +51,7 @@ class AdjustableParts:
         """By the names that a card's weights have."""
         made = named("reid", self.reid) | named("decoupler", self.decoupler) | named("resynthesis", self.resynthesis)
         made |= {} if self.sides is None else {sides.NAME: self.sides.cpu()}
+        made |= {} if self.codebook is None else named("codebook", self.codebook)
         return made | (named("foundation", self.foundation) if self.foundation_name == "own" else {})
 
     def parameters(self) -> dict[str, Value]:
@@ -86,7 +90,13 @@ def parts_of(
     channels = card.parameters.get("channels", 1)  # cards made before colour do not say it
     if channels not in (1, 3) or (channels == 3 and {config.channels, reid.config.channels} != {3}):
         raise CardError(f"{card.name}: parameters.channels is 1, or 3 with networks of 3 channels")
-    for one in (reid, foundation, decoupler, resynthesis):
+    try:
+        codebook = Codebook.of(tensors)
+    except ValueError as error:
+        raise CardError(f"{card.name}: {error}") from None
+    if codebook is not None and codebook.maps.shape[1] != config.semantic:
+        raise CardError(f"{card.name}: its code book is of other semantics than its codec's")
+    for one in (reid, foundation, decoupler, resynthesis, *([] if codebook is None else [codebook])):
         one.to(device)
     right = tensors.get(sides.NAME)
     return AdjustableParts(
@@ -99,4 +109,5 @@ def parts_of(
         steps,
         int(str(channels)),
         None if right is None else right.float().to(device),
+        codebook,
     )

@@ -1,6 +1,7 @@
 """`resynthesis-chest-1`: the whole adjustable anonymiser of chest films; one network for every level r.
 
-Stages: re-identification, semantics, codec, autoencoder, then codec and diffusion jointly. What `train reid` or
+Stages: re-identification, semantics, codec, autoencoder, then codec and diffusion jointly; then prototypes of what the
+codec says are counted. What `train reid` or
 `train decoupling` finished on the same people in the same folder is not trained again.
 """
 
@@ -17,7 +18,7 @@ from models.train.decoupling import codec_stage, judged_partition, semantics_sta
 from models.train.reid import LICENCE, Figures, figures, reid_stage
 from models.train.reid_plan import AdjustablePlan, Line
 from models.train.resynthesis_memory import memorisation
-from models.train.resynthesis_stages import joint_stage, vae_stage
+from models.train.resynthesis_stages import codebook_of, joint_stage, vae_stage
 from models.train.stages import device
 from models.train.trained import Options, Tick, Trained, compact, lists_of
 
@@ -59,9 +60,12 @@ def trained_parts(line: Line) -> AdjustableParts:
     decoupler = codec_stage(line, foundation)
     picture = vae_stage(line)
     joint_stage(line, reid, foundation, decoupler, picture)
+    codebook = codebook_of(line, foundation, decoupler)
     sampler = "flow" if line.plan.picture.prediction == "flow" else "ddim"
     plan = line.plan
-    return AdjustableParts(reid, "own", foundation, decoupler, picture, sampler, plan.sampled, plan.channels)
+    return AdjustableParts(
+        reid, "own", foundation, decoupler, picture, sampler, plan.sampled, plan.channels, codebook=codebook
+    )
 
 
 def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Cohort], shows: Shows = FILMS) -> Trained:
@@ -80,7 +84,8 @@ def carded(name: str, line: Line, parts: AdjustableParts, cohorts: Sequence[Coho
         trained_on=trained_on,
         intended_use=f"Makes {shows.what} anew from what is left when the identifying part is blocked, and from "
         "semantics without identity; a stage of the gateway, behind its gate. The level r is no privacy level.",
-        limits="Which r gives which risk is measured by calibration, on people of the site. Generated anatomy is "
+        limits="Which r gives which risk is measured by calibration, on people of the site. Below r 0.1 nothing of a "
+        "picture is left, and it becomes one of 100 r kinds: findings that tell no kind are lost. Generated anatomy is "
         "nobody's: not for diagnosis, nor for measures, nor for change between visits.",
         licence=LICENCE,
         source=f"trained here: deid-gateway train {name}, at most {' + '.join(map(str, steps))} steps, "

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.id_blocking import Blocking
-from models.mdl_decoupling import Decoupler, Foundation, decoupling_losses
+from models.mdl_decoupling import Codebook, Decoupler, Foundation, decoupling_losses, evidence
 from models.mdl_decoupling.objectives import KEEP
 from models.reid_encoder import ReidEncoder, identity_map
 from models.resynthesis import Resynthesis, diffusion_loss, load_stable_diffusion, vae_loss
@@ -91,6 +91,15 @@ def joint_stage(
     line.run("joint", network, plan.joint_steps, torch.arange(len(line.fitted)), plan.people, loss, held)
     decoupler.requires_grad_(requires_grad=False)
     picture.eval()
+
+
+@torch.no_grad()
+def codebook_of(line: Line, foundation: Foundation, decoupler: Decoupler) -> Codebook:
+    """Prototypes of the semantics of everybody that is trained on, by the codec as it is released."""
+    rows = torch.split(torch.arange(len(line.fitted)), TOGETHER)
+    pieces = [decoupler.semantics(foundation(line.fitted.pictures(one, line.where))).float() for one in rows]
+    seen = [evidence(decoupler.features_of(one), foundation.findings_of) for one in pieces]
+    return Codebook.fitted(torch.cat(pieces), torch.cat(seen), line.seed)
 
 
 def joint_loss(line: Line, material: Material, reid: ReidEncoder, foundation: Foundation) -> Loss:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench import adjustable_calibration
-from bench.adjustable_calibration import part_of, promise, searched
+from bench.adjustable_calibration import kept_of, part_of, promises, searched
 from gateway.evidence import People
 
 
@@ -30,12 +30,14 @@ def test_a_level_that_names_nobody_is_chosen_and_the_promise_is_kept(monkeypatch
     assert people is not None
     truth = [searched(*pool[level], people, 0, 60)[0] for level in pool]
     assert truth[0] > 0.95 > truth[1] > 0.2 > 0.1 > truth[2]
-    found = promise(pool, people, 0.2, 20, 80)
+    found, strict = promises(pool, people, [0.2, 0.001], 20, 80)
     assert set(found["chosen"]) <= {"0.1", "none"}
     assert found["chosen"]["0.1"] >= 15
     assert (found["kept"], found["draws"], found["pool"]) == (1.0, 20, 150)
     assert found["p that fewer than 95 % keep it"] == 1.0
-    assert promise(pool, people, 0.001, 5, 80)["chosen"] == {"none": 5}
+    assert strict["chosen"] == {"none": 20}
+    broken = kept_of({0.9: 0.3, 0.1: 0.1}, [[0.2, 0.1], [0.4, 0.1], [0.4, 0.3]], 0.2)  # the first bound was too low
+    assert (broken["chosen"], broken["kept"]) == ({"0.1": 1, "0.9": 1, "none": 1}, 2 / 3)
 
 
 def test_part_of_the_pool_has_all_scans_of_its_people_and_no_other() -> None:

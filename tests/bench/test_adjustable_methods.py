@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import torch
 
 from bench.adjustable_films import Films, Setting, outline_of
-from bench.adjustable_methods import LEVELS, methods, networks_of, parted
+from bench.adjustable_methods import FEW, LEVELS, methods, networks_of, parted
 from bench.adjustable_readers import HOGS, Readers, linear_of
 from bench.adjustable_reports import slots_of
 from bench.adjustable_summary import OTHERS, OURS
@@ -19,7 +20,7 @@ def quiet(_what: str, _done: int, _total: int) -> None:
     return
 
 
-def test_every_method_gives_films_at_four_levels_and_they_are_read(tmp_path: Path) -> None:
+def test_every_method_gives_films_at_its_levels_and_they_are_read(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     cohort = synthetic_chest(20, 2, 41, finding_share=0.9)
     material = gathered([cohort], known_findings([cohort]), 64, quiet)
@@ -33,7 +34,12 @@ def test_every_method_gives_films_at_four_levels_and_they_are_read(tmp_path: Pat
     wanted = list(methods(one))
     names = {method.name for method in wanted}
     assert {OURS, "original", "mask alone", *OTHERS} <= names
-    assert len(wanted) == 1 + (len(names) - 1) * len(LEVELS)
+    count = Counter(method.name for method in wanted)
+    assert count[OURS] == count["ours, no decoupling"] == len(LEVELS) + len(FEW)
+    assert count["ours, no semantics"] == count["mask alone"] == len(LEVELS)
+    assert len({count[name] for name in OTHERS}) == 1  # rivals have as many levels as each other
+    own = [method.level for method in wanted if method.name == OURS]
+    assert own == sorted(own)  # the most private first
     x = films.x[:1]
     first = wanted[: len(names)]
     assert {method.name for method in first} == names

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from bench.adjustable_films import first_visits, outline_of, unseen
 from bench.adjustable_fitting import fitted_or_kept
-from bench.adjustable_readers import DRAWS, Segmenter, dice, over_people
+from bench.adjustable_readers import DRAWS, Segmenter, auroc_of, dice, over_people
 from bench.adjustable_reports import BleuCounts, Captioner, report, slots_of
 from bench.adjustable_rivals import Adversarial, adversarial
 from bench.adjustable_summary import NO_SEMANTICS, OURS, ablation, at_risk, curve, draws_file, gain, summary, transfer
@@ -23,6 +24,14 @@ def test_dice_of_masks_that_are_counted_by_hand() -> None:
     told = np.array([[[1, 1], [0, 0]], [[1, 0], [0, 0]], [[0, 0], [0, 0]]], bool)
     said = np.array([[[1, 0], [1, 0]], [[1, 0], [0, 0]], [[1, 0], [0, 0]]], bool)
     np.testing.assert_allclose(dice(said, told), [0.5, 1.0, np.nan])  # 2·1/(2+2); 2·1/(1+1); nothing is told
+
+
+def test_the_area_is_the_library_s_with_ties() -> None:
+    draw = np.random.default_rng(2)
+    for _ in range(20):
+        told, scores = draw.random(30) < 0.3, draw.integers(0, 8, 30).astype(float)
+        told[:2] = (True, False)
+        assert auroc_of(told, scores) == pytest.approx(roc_auc_score(told, scores), abs=1e-12)
 
 
 def test_bleu_is_that_of_its_paper() -> None:

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from models.cards import CardFolder, find_card, read_people
 from models.cohorts import Cohort, Scan
 from models.id_blocking import Blocking
+from models.mdl_decoupling import evidence
 from models.mdl_decoupling.parameters import codec_of
 from models.reid_encoder.parameters import reid_of
 from models.resynthesis import deidentified, parts_of
@@ -24,7 +25,7 @@ from models.train.onestep import student_stage, teacher_pairs, train_onestep
 from models.train.reid import rank1, reid_stage, train_reid
 from models.train.reid_material import apart, findings_of, gathered, known_findings, pictures_of
 from models.train.reid_plan import AdjustablePlan, Line
-from models.train.resynthesis import train_resynthesis
+from models.train.resynthesis import train_resynthesis, trained_parts
 from models.train.resynthesis_stages import Joint, joint_loss, joint_stage, masks_at, similarity_maps, vae_stage
 from models.train.trained import Options
 from tests.adjustable_films import PLAN, SIDE, cohort, parts, stable_folder
@@ -204,6 +205,18 @@ def test_an_opponent_that_reads_better_is_no_reason_to_keep_earlier_weights(monk
             for weight in decoupler.identity.parameters():
                 weight.normal_()
             assert held(network) != before
+
+
+def test_a_training_counts_prototypes_of_the_semantics_that_it_ends_with() -> None:
+    made = line(12)
+    whole = trained_parts(made)
+    assert whole.codebook is not None
+    x = made.fitted.pictures(torch.arange(len(made.fitted)), made.where)
+    semantics = whole.decoupler.semantics(whole.foundation(x))
+    seen = evidence(whole.decoupler.features_of(semantics), whole.foundation.findings_of)
+    torch.testing.assert_close(whole.codebook.nearest(seen[:1], 1)[0], semantics.mean(0), atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(whole.codebook.centres[0], seen.mean(0), atol=1e-4, rtol=1e-4)
+    assert "codebook.maps" in whole.tensors()
 
 
 def test_jointly_trained_is_all_but_what_is_frozen_and_one_batch_is_learnt() -> None:
