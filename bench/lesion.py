@@ -3,7 +3,7 @@
     make bench NAME=lesion
     python -m bench.lesion --people 8 --tested 4 --learners 4 --judged 3 --steps 40 --updates 9 --voxel 6 --side 40 \\
         --smoke
-    python -m bench.lesion --card lesion-brain-coarse-1 --tested 400 --learners 24 --judged 30 --updates 600 --voxel 3
+    python -m bench.lesion --card lesion-brain-small-1 --tested 300 --learners 16 --judged 24 --updates 300 --voxel 3
 
 Parts, each kept in the result file and not done again unless --anew: `card` (trained, or that of --card, with what it
 remembers), `vae` (SSIM, PSNR, MSE; the paper's SSIM is 0.982), `released` (seam, coherence, lesion), `anonymity` (rate
@@ -15,7 +15,7 @@ results/lesion.png; with --smoke nothing there, because so little training means
 
 Four groups of people, nobody in two: `tested` (two visits; who is found), `auxiliary` (adaptive attackers learn on two
 visits and what was released of one), `learners` (segmentation and classification learn on them) and `judged` (real, on
-whom these are judged).
+whom these are judged). The last two are of --task-difficulty: on easier people half of them teach what all of them do.
 Not here: degraded masks (`lesion_masks`), several cards.
 """
 
@@ -75,6 +75,7 @@ class Budget:
     judged: int
     updates: int  # of each network that is trained on what was released
     seeds: int
+    task_difficulty: str  # of the people whom segmentation and classification learn and are judged on
     card: str = ""  # one that ships, in place of training here
 
     def cohort(self, people: int, sessions: int, seed: int) -> Cohort:
@@ -82,7 +83,7 @@ class Budget:
             people,
             sessions,
             seed,
-            self.difficulty,
+            self.task_difficulty if seed in (LEARN_SEED, JUDGE_SEED) else self.difficulty,
             sequences=tuple(self.sequences.split(",")),
             spacing_mm=self.voxel,
             diagnoses=TUMOURS,
@@ -187,6 +188,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=96, help="pixels of a slice")
     parser.add_argument("--mode", default="exact", choices=("exact", "latent", "regularise", "style"))
     parser.add_argument("--difficulty", default="medium", choices=("easy", "medium", "hard"))
+    parser.add_argument("--task-difficulty", default="hard", choices=("easy", "medium", "hard"))
     parser.add_argument("--sequences", default="T1,T1c,T2,FLAIR")
     parser.add_argument("--auxiliary", type=int, default=120, help="others, whom adaptive attackers learn on")
     parser.add_argument("--learners", type=int, default=60, help="others, whose releases tasks are learned on")
@@ -218,7 +220,8 @@ def main() -> None:
 
     part("card", lambda: shipped(budget) if budget.card else trained(budget, keep))
     parts, domain, digest = opened(keep, budget.card)
-    folder, how = made / f"released-{digest}-{budget.difficulty}", Settings(mode=given["mode"])
+    how = Settings(mode=given["mode"])
+    folder, taught = (made / f"released-{digest}-{one}" for one in (budget.difficulty, budget.task_difficulty))
     tested = budget.cohort(budget.tested, 2, TEST_SEED)
     part("vae", lambda: reconstructions(parts, tested))
     released: list[Released] = release_all(parts, domain, tested, how, folder, console)
@@ -230,7 +233,7 @@ def main() -> None:
     if "linkage" not in result:
         auxiliary = release_all(parts, domain, budget.cohort(budget.auxiliary, 2, AUXILIARY_SEED), how, folder, console)
         part("linkage", lambda: attacked(budget, released, auxiliary))
-    learners = release_all(parts, domain, budget.cohort(budget.learners, 1, LEARN_SEED), how, folder, console)
+    learners = release_all(parts, domain, budget.cohort(budget.learners, 1, LEARN_SEED), how, taught, console)
     for name, make in utility_parts(budget, learners, parts.sequences).items():
         part(name, make)
     result |= summary(result, released)

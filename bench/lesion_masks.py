@@ -183,7 +183,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=200, help="of each network that learns")
     parser.add_argument("--seeds", type=int, default=1, help="of each of these trainings")
     parser.add_argument("--voxel", type=float, default=3.0, help="mm")
-    parser.add_argument("--card", default="lesion-brain-coarse-1")
+    parser.add_argument("--card", default="lesion-brain-small-1")
     parser.add_argument("--mask-card", default="lesion-segment-small-1")
     parser.add_argument("--anew", action="store_true", help="do every arm again")
     given = vars(parser.parse_args())

@@ -39,7 +39,7 @@ def contact_sheet(released: Sequence[Released], path: Path) -> None:
     for axis in axes.ravel():
         axis.axis("off")
     figure.suptitle("Synthetic people; red: the original's mask, yellow: the released one's", fontsize=9)
-    figure.tight_layout(pad=0.3)
+    figure.tight_layout(pad=0.3, rect=(0, 0, 1, 0.97))  # the title stands above
     figure.savefig(path, dpi=70)
     plt.close(figure)
 

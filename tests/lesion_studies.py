@@ -19,7 +19,7 @@ from models.train.lesion import LesionPlan
 SHAPE, MM = (16, 26, 24), (10.0, 8.0, 8.0)
 LOOK = {"T1": (0.75, 0.35), "FLAIR": (0.5, 0.95)}  # brain, lesion
 PLAN = LesionPlan(
-    vae=replace(VAE, side=24, widths=(8, 8, 8, 8), latent=4),
+    vae=replace(VAE, side=24, widths=(8, 8, 8, 8), latent=4, patch=1),
     unet=replace(UNET, widths=(16, 16, 16, 16), embedded=16),
     voxel_mm=(10.0, 10.0, 10.0),
     vae_steps=40,

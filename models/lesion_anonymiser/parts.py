@@ -82,6 +82,7 @@ class LesionParts:
             "vae_activation": v.activation,
             "vae_heads": v.heads,
             "vae_blocks": v.blocks,
+            "vae_patch": v.patch,
             "unet_widths": u.widths,
             "embedded": u.embedded,
             "unet_heads": u.heads,
@@ -102,12 +103,13 @@ def parts_of(card: Card, tensors: Mapping[str, Tensor], device: torch.device | s
         vae_config = VaeConfig(
             sequences=len(sequences),
             side=_whole(p, "side"),
-            widths=_four(p, "vae_widths"),
+            widths=tuple(int(one) for one in _numbers(p, "vae_widths")),
             latent=_whole(p, "latent"),
             norm=_one_of(p, "vae_norm", ("batch", "group")),
             activation=_one_of(p, "vae_activation", ("leaky_relu", "silu")),
             heads=_whole(p, "vae_heads"),
             blocks=_whole(p, "vae_blocks"),
+            patch=_whole(p, "vae_patch") if "vae_patch" in p else 1,  # cards written before it had a name
         )
         unet_config = UNetConfig(
             latent=vae_config.latent,

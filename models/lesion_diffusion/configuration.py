@@ -42,10 +42,10 @@ PAPER = UNetConfig(
     neighbour=False,
 )
 SMALL = UNetConfig(
-    latent=8,
-    widths=(32, 64, 64, 96),
+    latent=16,
+    widths=(64, 96, 128, 128),
     classes=3,
-    embedded=96,
+    embedded=128,
     heads=4,
     norm="group",
     activation="silu",

@@ -38,7 +38,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         widths = config.widths
-        self.begin = nn.Conv2d(config.sequences, widths[0], 3, padding=1)
+        self.begin = nn.Conv2d(config.sequences * config.patch**2, widths[0], 3, padding=1)
         layers: list[nn.Module] = []
         for level, width in enumerate(widths):
             before = widths[max(level - 1, 0)]
@@ -52,7 +52,8 @@ class Encoder(nn.Module):
         self.end = nn.Sequential(norm(config.norm, last), activation(config.activation), end)
 
     def forward(self, x: Tensor) -> Posterior:
-        mean, log_variance = self.end(self.body(self.begin(pad(x, self.config)))).chunk(2, 1)
+        patches = functional.pixel_unshuffle(pad(x, self.config), self.config.patch)
+        mean, log_variance = self.end(self.body(self.begin(patches))).chunk(2, 1)
         return Posterior(mean, log_variance.clamp(*LOG_VARIANCE))
 
 
@@ -74,11 +75,11 @@ class Decoder(nn.Module):
             if level < len(widths) - 1:
                 layers.append(Grow(width))
         self.body = nn.Sequential(*layers)
-        end = nn.Conv2d(widths[-1], config.sequences, 3, padding=1)
+        end = nn.Conv2d(widths[-1], config.sequences * config.patch**2, 3, padding=1)
         self.end = nn.Sequential(norm(config.norm, widths[-1]), activation(config.activation), end)
 
     def forward(self, z: Tensor) -> Tensor:
-        return crop(self.end(self.body(self.begin(z))), self.config)
+        return crop(functional.pixel_shuffle(self.end(self.body(self.begin(z))), self.config.patch), self.config)
 
 
 class LesionVae(nn.Module):

@@ -14,7 +14,7 @@ ENTRIES: dict[str, str] = {
     "decoupling-chest-1": "models.train.decoupling",
     "resynthesis-chest-1": "models.train.resynthesis",
     "onestep-chest-1": "models.train.onestep",
-    "lesion-brain-coarse-1": "models.train.lesion_coarse",
+    "lesion-brain-small-1": "models.train.lesion_small",
     "lesion-segment-small-1": "models.train.lesion_segment",
     "chest-resynth-small-1": "models.train.chest_resynth_small",
     "fundus-resynth-small-1": "models.train.fundus_resynth_small",
@@ -22,7 +22,7 @@ ENTRIES: dict[str, str] = {
 
 # Entries whose losses are sums over people and whose stages clip each person. Contrastive losses compare people with
 # each other, the codec's opponent and joint stage as well: no epsilon is claimed of those.
-PRIVATE = frozenset({"lesion-brain-1", "lesion-brain-coarse-1"})
+PRIVATE = frozenset({"lesion-brain-1", "lesion-brain-small-1"})
 
 
 def entry_of(text: str) -> str:

@@ -56,7 +56,7 @@ class LesionPlan:
     student. `sampled`: steps that the card is judged and used with. `average` of weights; less in short runs.
     """
 
-    vae: VaeConfig = field(default=SMALL_VAE)
+    vae: VaeConfig = field(default=replace(SMALL_VAE, side=96))
     unet: UNetConfig = field(default=SMALL_UNET)
     voxel_mm: SpacingZyx = (3.0, 2.4, 2.4)
     vae_steps: int = 8000
@@ -71,6 +71,7 @@ class LesionPlan:
     average: float = 0.999
     evaluate_every: int = 250
     patience: int = 8
+    bfloat16: bool = False  # on a CPU too; not under differential privacy
 
 
 def train(cohorts: Sequence[Cohort], options: Options, tick: Tick) -> Trained:
@@ -153,7 +154,8 @@ def _trained(
     run = partial(_run, plan, options, mechanism, tick)
     judged = _some(torch.arange(len(held)))
     everything = torch.arange(len(fitted))
-    run("vae", vae, plan.vae_steps, everything, fitted.who, vae_stage_loss(fitted), vae_held_loss(held, judged))
+    judge = vae_held_loss(held, judged, plan.vae_steps * plan.batch // len(fitted))
+    run("vae", vae, plan.vae_steps, everything, fitted.who, vae_stage_loss(fitted), judge)
     latents, latents_held = encoded(vae, fitted), encoded(vae, held)
     measure_latents(vae, (latents if mechanism is None else latents_held).to(where))
     z, z_held = (vae.scaled(one.to(where)).cpu() for one in (latents, latents_held))
@@ -208,6 +210,7 @@ def _run(
         patience=plan.patience,
         seed=options.seed,
         private=PatientSteps(mechanism, rows, who) if mechanism is not None else None,
+        bfloat16=plan.bfloat16 and mechanism is None,
     )
     run_stage(network, stage, options.checkpoint, tick)
 

@@ -15,8 +15,8 @@ from models.train.lesion_material import Material
 from models.train.stages import HeldLoss, Loss
 
 HIDDEN_SHARE = 0.15  # of a lesion's sequences that its encoder does not see: studies lack some
-BLURRED_NEIGHBOUR = 0.15  # spread of noise on the slice below: when sampling it is a generated one
-LAST_EPOCH = 10_000  # α_v = 1, for held-out figures that compare
+BLURRED_NEIGHBOUR = 0.5  # at most, spread of noise on the slice below: when sampling it is a generated one
+ALONE_SHARE = 0.25  # of a batch that the decoders of one latent learn from: nothing is released through them
 HELD_SEED = 20_001
 ENCODED = 64
 
@@ -29,13 +29,14 @@ def vae_stage_loss(material: Material) -> Loss:
         x, mask = _slices(material, rows, network)
         hidden = torch.rand(x.shape[:2], generator=generator) < HIDDEN_SHARE
         hidden[hidden.all(1)] = False
-        return vae_loss(network, x, mask, generator, epoch=epoch, seen=(~hidden).to(x))["total"]
+        alone = max(int(ALONE_SHARE * len(rows)), 1)
+        return vae_loss(network, x, mask, generator, epoch=epoch, seen=(~hidden).to(x), alone=alone)["total"]
 
     return loss
 
 
-def vae_held_loss(material: Material, rows: Tensor) -> HeldLoss:
-    """The whole objective at α_v = 1, with the same noise each time."""
+def vae_held_loss(material: Material, rows: Tensor, last_epoch: int) -> HeldLoss:
+    """The whole objective with the α_v of the end, so that figures compare, and the same noise each time."""
 
     def held(network: nn.Module) -> float:
         assert isinstance(network, LesionVae)  # noqa: S101 - the stage trains it
@@ -43,7 +44,7 @@ def vae_held_loss(material: Material, rows: Tensor) -> HeldLoss:
         found = []
         for some in batches(rows, ENCODED):
             x, mask = _slices(material, some, network)
-            found.append(float(vae_loss(network, x, mask, generator, epoch=LAST_EPOCH)["total"]) * len(some))
+            found.append(float(vae_loss(network, x, mask, generator, epoch=last_epoch)["total"]) * len(some))
         return sum(found) / len(rows)
 
     return held
@@ -84,7 +85,8 @@ def diffusion_stage_loss(material: Material, z: Tensor) -> Loss:
         conditions = conditions_of(material, z, rows, where)
         below = conditions.neighbour
         if below is not None:
-            below = below + BLURRED_NEIGHBOUR * torch.randn(below.shape, generator=generator).to(below)
+            spread = BLURRED_NEIGHBOUR * torch.rand((len(below), 1, 1, 1), generator=generator)
+            below = below + (spread * torch.randn(below.shape, generator=generator)).to(below)
         told = replace(conditions, neighbour=below if network.config.neighbour else None)
         return diffusion_loss(network, z[rows].to(where), told, Schedule(network.config.prediction), generator)
 

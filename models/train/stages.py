@@ -1,6 +1,7 @@
 """One stage of training: Adam, an average of the weights, early stop on held-out loss, checkpoints.
 
-A run that was killed goes on from its checkpoint and ends at the same weights. On a GPU it computes in bfloat16.
+A run that was killed goes on from its checkpoint and ends at the same weights. On a GPU it computes in bfloat16, and
+on a CPU where the stage says so: processors with AMX do it four times as fast, others are slower.
 """
 
 from __future__ import annotations
@@ -42,12 +43,14 @@ class Stage:
     patience: int
     seed: int
     private: PatientSteps | None = None
+    bfloat16: bool = False
 
     def fingerprint(self) -> str:
         """Of what must be the same for a run to go on."""
         plan = (self.name, self.steps, len(self.rows), self.batch, self.rate, self.average, self.evaluate_every)
         private = () if self.private is None else (self.private.mechanism.fingerprint(),)
-        return repr((*plan, self.patience, self.seed, *private))
+        precision = ("bfloat16",) if self.bfloat16 else ()
+        return repr((*plan, self.patience, self.seed, *precision, *private))
 
 
 def device() -> torch.device:
@@ -90,7 +93,7 @@ def _gradients(network: nn.Module, stage: Stage, generator: torch.Generator, ste
     kind = next(network.parameters()).device.type
 
     def loss(rows: Tensor, drawn: torch.Generator, epoch: int) -> Tensor:
-        with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
+        with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda" or stage.bfloat16):
             return stage.loss(network, rows, drawn, epoch)
 
     if stage.private is not None:

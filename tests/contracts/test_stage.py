@@ -30,7 +30,7 @@ PARAMETERS: dict[str, Mapping[str, Any]] = {
     "deface": {},
     "documents": {},
     "hidden_pixels": {},
-    "lesion_preserving": {"card": "lesion-brain-coarse-1"},
+    "lesion_preserving": {"card": "lesion-brain-small-1"},
     "resynthesize": {"card": "chest-resynth-small-1", "levels": (0.4,)},
     "transcode": {"to": "explicit-little"},
 }

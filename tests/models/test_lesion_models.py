@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -18,13 +19,15 @@ from models.lesion_vae import (
     Encoder,
     LesionVae,
     Posterior,
+    VaeConfig,
     active_units,
     kl_divergence,
     reconstruction_weight,
     vae_loss,
 )
 
-TINY = replace(SMALL, side=20, widths=(8, 8, 16, 16), latent=4, sequences=2)
+TINY = replace(SMALL, side=20, widths=(8, 8, 16, 16), latent=4, sequences=2, patch=1)
+PATCHED = replace(TINY, widths=(8, 16, 16), patch=2)
 TINY_UNET = replace(UNET_SMALL, latent=4, widths=(8, 8, 16, 16), embedded=16)
 
 
@@ -81,16 +84,37 @@ def test_the_divergence_is_to_the_standard_normal() -> None:
     assert active_units(Posterior(mean, log_variance)) == 1
 
 
-def test_sides_that_the_strides_do_not_divide_are_padded_and_come_back() -> None:
-    model = LesionVae(TINY).eval()
+@pytest.mark.parametrize("config", [TINY, PATCHED])
+def test_sides_that_the_strides_do_not_divide_are_padded_and_come_back(config: VaeConfig) -> None:
+    model = LesionVae(config).eval()
     x, mask = torch.rand(2, 2, 20, 20), torch.zeros(2, 1, 20, 20)
     mask[..., 8:12, 8:12] = 1
     background, lesion = model.split(x, mask)
     assert torch.equal(background + lesion, x)
     made = model.join(model.background_encoder(background).mean, model.lesion_encoder(lesion).mean)
+    assert model.background_encoder(background).mean.shape == (2, 4, 3, 3)
     assert made.shape == x.shape
     with pytest.raises(ValueError, match="20 x 20"):
         model.background_encoder(torch.rand(1, 2, 24, 24))
+
+
+@pytest.mark.parametrize("wrong", [{"patch": 2}, {"widths": (8, 16, 16)}, {"widths": (8, 8), "patch": 2}])
+def test_the_latent_is_an_eighth_however_it_is_reached(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="1/8"):
+        replace(TINY, **wrong)
+
+
+def test_decoders_of_one_latent_may_learn_from_a_part_of_the_batch() -> None:
+    model = LesionVae(TINY).eval()
+    x, mask = torch.rand(4, 2, 20, 20), (torch.rand(4, 1, 20, 20) > 0.9).float()
+    other = torch.cat([x[:1], torch.rand(3, 2, 20, 20)])
+    told, elsewhere = (vae_loss(model, one, mask, seeded(), epoch=0, alone=1) for one in (x, other))
+    for name in ("background", "lesion"):
+        torch.testing.assert_close(told[name], elsewhere[name])
+    assert told["joint"] != elsewhere["joint"]
+    whole = vae_loss(model, x, mask, seeded(), epoch=0)
+    torch.testing.assert_close(whole["joint"], told["joint"])
+    assert whole["background"] != told["background"]
 
 
 def test_with_group_norm_a_slice_does_not_depend_on_who_else_is_in_the_batch() -> None:

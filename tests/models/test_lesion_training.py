@@ -81,6 +81,24 @@ def test_a_stage_that_was_killed_ends_at_the_same_weights(tmp_path: Path) -> Non
         run_stage(other, stage, tmp_path / "c", quiet)
 
 
+@pytest.mark.parametrize("bfloat16", [False, True])
+def test_a_stage_computes_in_bfloat16_where_it_says_so_and_judges_in_full(bfloat16: bool) -> None:
+    kinds: dict[str, set[torch.dtype]] = {"learnt": set(), "judged": set()}
+    network, stage = line(steps=20)
+
+    def loss(net: nn.Module, rows: Tensor, generator: torch.Generator, epoch: int) -> Tensor:
+        kinds["learnt"].add(net(torch.ones(1, 1)).dtype)
+        return stage.loss(net, rows, generator, epoch)
+
+    def held_loss(net: nn.Module) -> float:
+        kinds["judged"].add(net(torch.ones(1, 1)).dtype)
+        return stage.held_loss(net)
+
+    run_stage(network, replace(stage, loss=loss, held_loss=held_loss, bfloat16=bfloat16), None, quiet)
+    assert kinds == {"learnt": {torch.bfloat16 if bfloat16 else torch.float32}, "judged": {torch.float32}}
+    assert network.weight.dtype == torch.float32
+
+
 def test_a_stage_stops_when_held_out_people_gain_nothing_and_keeps_the_best() -> None:
     network, stage = line(steps=1000, patience=3, held=1.0)
     steps = []
