@@ -105,6 +105,7 @@ def test_an_overlay_in_unused_bits_is_cleared_by_the_stage_and_held_without_it(h
     with_stages({"hidden_pixels": {}})(policies)
     with house(home, policies) as made:
         ds.StudyInstanceUID = "1.2.3.4"
+        ds.SOPInstanceUID = ds.file_meta.MediaStorageSOPInstanceUID = "1.2.3.5"
         assert made.ends(made.deliver(ds)) == [("research-archive", "sent", "")]
     (arrived,) = (tmp_path / "archive").rglob("*.dcm")
     after = pydicom.dcmread(arrived)
