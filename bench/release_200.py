@@ -40,8 +40,8 @@ OUT = Path(__file__).parent / "results" / "release_200.json"
 PEOPLE, SIZE, SEED = 200, 64, 20261130
 CARD = "chest-resynth-small-1"
 ATTACKERS = ["chest-audit-1", "gradients"]
-LEVELS = [0.4, 0.2, 0.1, 0.04, 0.02]
-LIMITS = {"max_excess_upper": 0.2, "max_upper": 0.12}
+LEVELS = [0.2, 0.1, 0.04, 0.02]
+LIMITS = {"max_excess_upper": 0.25, "max_upper": 0.15}
 LIMITS_OF_FEW = {"max_excess_upper": 0.5, "max_upper": 0.3}  # below 150 people: a look, and no claim
 BY = ["--by", "bench", "--reason", "a bench of releases"]
 WAIT_S = 7200.0
@@ -264,8 +264,9 @@ def main() -> None:
             sent = [name for name in names if result["releases"][name]["state"] == "sent"]
             if sent:
                 out = given.work / "recall"
-                received = sorted((given.work / "received").rglob("*.dcm"))
-                pseudonym = str(pydicom.dcmread(received[0], stop_before_pixels=True).PatientID)
+                arrived = (path for one in ("received", "archive") for path in sorted((given.work / one).rglob("*")))
+                first = next(path for path in arrived if path.is_file())
+                pseudonym = str(pydicom.dcmread(first, stop_before_pixels=True).PatientID)
                 serve("recall", "pseudonym", pseudonym, *BY, "--out", str(out))
                 manifest = json.loads(next(out.glob("recall-*.json")).read_text())
                 result["recalled_from"] = {one["receiver"]: len(one["instances"]) for one in manifest["receivers"]}
