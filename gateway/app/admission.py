@@ -127,7 +127,9 @@ class Admission:
         """Whether this generation of another study stands, and had the UID of `row` first or is on its way already."""
         database = self.parts.database
         study = database.study(study_key, generation)
-        if study is None or self._is_rejected(study_key, generation, study.state):
+        if study is None:
+            return True  # an object without its study: nothing says that it did not leave
+        if self._is_rejected(study_key, generation, study.state):
             return False
         same = [one.serial for one in database.instances_of(study_key, generation) if one.sop_key == row.sop_key]
         return study.routed_at is not None or min(same) < row.serial

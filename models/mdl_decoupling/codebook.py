@@ -1,4 +1,4 @@
-"""f̂_sem as one of few: the nearest of K prototypes, each a mean of training people's semantics (vector quantisation).
+"""f̂_sem as one of few: the nearest of K prototypes, each a mean of LEAST training people's semantics and more.
 
 Nearest by `evidence`: which findings the frozen network reads in f̂_sem, and then on which side. Measured, f̂_sem by its
 own distance parts large findings by side before it tells another finding from none.
@@ -29,17 +29,15 @@ from torch import Tensor, nn
 WHOLE = 0.1  # the least level whose semantics are whole
 MOST = 9  # prototypes; the next hundredth is WHOLE
 RESTARTS, ROUNDS = 8, 50
-LEAST = 8  # maps that a prototype is the mean of, where the maps can be parted so
+LEAST = 8  # people that a prototype is the mean of: one of fewer would show somebody who was trained on
+SIDES = 0.5  # of a finding's presence: what is there counts before where it is
 ROUNDING = 1e-9  # 0.07 * 100 is 7.000000000000001, and 0.29 * 100 is 28.999999999999996
+Reads = Callable[[Tensor], Tensor | None]  # features -> logits of findings, or None
 
 
 def prototypes_at(r: float) -> int:
     """K of a level; 0 where semantics are whole."""
     return 0 if r >= WHOLE - ROUNDING else max(1, int(100 * r + ROUNDING))
-
-
-SIDES = 0.5  # of a finding's presence: what is there counts before where it is
-Reads = Callable[[Tensor], Tensor | None]  # features -> logits of findings, or None
 
 
 def evidence(features: Tensor, reads: Reads) -> Tensor:
@@ -82,20 +80,22 @@ class Codebook(nn.Module):
         return cls(maps.float(), centres.float()).eval()
 
     @classmethod
-    def fitted(cls, semantics: Tensor, seen: Tensor, seed: int) -> Self:
+    def fitted(cls, semantics: Tensor, seen: Tensor, who: Tensor, seed: int) -> Self:
         """k-means for every K, each the best of some starts, of evidence (n, d); of maps (n, features, h, w) the means
-        of the same cells. Raises ValueError for none.
+        of the same cells, and of everybody for a cell of fewer than LEAST people. `who` (n,): numbers of people.
+
+        Raises ValueError for none.
         """
         if not len(semantics):
             raise ValueError("prototypes are means of somebody's semantics")
         generator = torch.Generator().manual_seed(seed)
+        everybody, people = semantics.mean(0), who.cpu()
         maps, centres = [], []
         for count in range(1, MOST + 1):
-            own = _means(seen.double().cpu(), count, generator).to(seen)
+            own = _means(seen.double().cpu(), people, count, generator).to(seen)
             cell = torch.cdist(seen, own).argmin(1)
-            full = [int((cell == i).sum()) for i in range(count)]
-            spare = semantics.mean(0)  # for cells that nobody is in, where all are alike
-            maps += [semantics[cell == i].mean(0) if full[i] else spare for i in range(count)]
+            enough = _people_of(cell.cpu(), people, count) >= LEAST
+            maps += [semantics[cell == i].mean(0) if enough[i] else everybody for i in range(count)]
             centres.append(own)
         return cls(torch.stack(maps), torch.cat(centres))
 
@@ -112,9 +112,14 @@ def _first(count: int) -> int:
     return count * (count - 1) // 2
 
 
-def _means(flat: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """(count, d): the parting with the fewest cells below LEAST, and of those with the least distortion."""
-    tried = [_parted(flat, _begun(flat, count, generator)) for _ in range(RESTARTS)]
+def _people_of(cell: Tensor, who: Tensor, count: int) -> Tensor:
+    """(count,): how many people have a map in each cell."""
+    return torch.tensor([len(set(who[cell == i].tolist())) for i in range(count)])
+
+
+def _means(flat: Tensor, who: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """(count, d): the parting with the fewest cells below LEAST people, and of those with the least distortion."""
+    tried = [_parted(flat, who, _begun(flat, count, generator)) for _ in range(RESTARTS)]
     return min(tried, key=lambda one: one[:2])[2]
 
 
@@ -128,8 +133,8 @@ def _begun(flat: Tensor, count: int, generator: torch.Generator) -> Tensor:
     return means
 
 
-def _parted(flat: Tensor, means: Tensor) -> tuple[int, float, Tensor]:
-    """(cells of fewer than LEAST maps, distortion, means); a cell without any keeps its place."""
+def _parted(flat: Tensor, who: Tensor, means: Tensor) -> tuple[int, float, Tensor]:
+    """(cells of fewer than LEAST people, distortion, means); a cell without any keeps its place."""
     for _ in range(ROUNDS):
         cell = torch.cdist(flat, means).argmin(1)
         moved = torch.stack(
@@ -139,5 +144,5 @@ def _parted(flat: Tensor, means: Tensor) -> tuple[int, float, Tensor]:
             break
         means = moved
     away, cell = torch.cdist(flat, means).min(1)
-    few = int((torch.bincount(cell, minlength=len(means)) < LEAST).sum())
+    few = int((_people_of(cell, who, len(means)) < LEAST).sum())
     return few, float((away**2).mean()), means

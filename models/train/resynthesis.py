@@ -1,8 +1,7 @@
 """`resynthesis-chest-1`: the whole adjustable anonymiser of chest films; one network for every level r.
 
-Stages: re-identification, semantics, codec, autoencoder, then codec and diffusion jointly; then prototypes of what the
-codec says are counted. What `train reid` or
-`train decoupling` finished on the same people in the same folder is not trained again.
+Stages: re-identification, semantics, codec, autoencoder, then codec and diffusion jointly, then prototypes of what the
+codec says. What `train reid` or `train decoupling` finished on the same people in the same folder is not trained again.
 """
 
 from __future__ import annotations

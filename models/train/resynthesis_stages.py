@@ -99,7 +99,7 @@ def codebook_of(line: Line, foundation: Foundation, decoupler: Decoupler) -> Cod
     rows = torch.split(torch.arange(len(line.fitted)), TOGETHER)
     pieces = [decoupler.semantics(foundation(line.fitted.pictures(one, line.where))).float() for one in rows]
     seen = [evidence(decoupler.features_of(one), foundation.findings_of) for one in pieces]
-    return Codebook.fitted(torch.cat(pieces), torch.cat(seen), line.seed)
+    return Codebook.fitted(torch.cat(pieces), torch.cat(seen), line.fitted.who, line.seed)
 
 
 def joint_loss(line: Line, material: Material, reid: ReidEncoder, foundation: Foundation) -> Loss:

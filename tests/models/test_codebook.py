@@ -28,7 +28,7 @@ def blobs(count: int, each: int = 40) -> torch.Tensor:
 
 
 def book_of(maps: torch.Tensor, seed: int = 0) -> Codebook:
-    return Codebook.fitted(maps, maps.flatten(1), seed)
+    return Codebook.fitted(maps, maps.flatten(1), torch.arange(len(maps)), seed)
 
 
 def seen_by(made: AdjustableParts, semantics: torch.Tensor) -> torch.Tensor:
@@ -39,7 +39,7 @@ def with_book() -> AdjustableParts:
     made = parts()
     x = torch.rand(60, 1, 16, 16, generator=seeded(2))
     semantics = made.decoupler.semantics(made.foundation(x))
-    return replace(made, codebook=Codebook.fitted(semantics, seen_by(made, semantics), 0))
+    return replace(made, codebook=Codebook.fitted(semantics, seen_by(made, semantics), torch.arange(60), 0))
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,18 @@ def test_no_prototype_is_of_few_where_the_maps_can_be_parted_otherwise() -> None
     alone = torch.cat([blobs(2), 60 * torch.ones(1, 2, 3, 3)])  # one map far from all: a person, not a kind
     said = book_of(alone).nearest(alone.flatten(1), 2).flatten(1)
     assert min((said == one).all(1).sum() for one in said.unique(dim=0)) >= LEAST
+
+
+@pytest.mark.parametrize("people", [LEAST - 1, LEAST])
+def test_a_kind_of_few_people_says_what_everybody_says_however_many_pictures_they_have(
+    people: int,
+) -> None:
+    maps = blobs(2)  # the second forty pictures are of few people
+    who = torch.cat([torch.arange(100, 140), torch.arange(40) % people])
+    seen = maps.flatten(1)
+    found = Codebook.fitted(maps, seen, who, 0).nearest(seen, 2)[-1]
+    wanted = maps[40:].mean(0) if people >= LEAST else maps.mean(0)
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
 
 
 def test_maps_that_are_all_the_same_have_prototypes_too() -> None:
